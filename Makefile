@@ -145,8 +145,8 @@ planted: $(STAMP) ## every bug that is planted to see whether the tests find it 
 	@PLANTED_BUGS=all $(BIN)/python -m pytest tests/simulation/test_planted.py -s -q
 
 .PHONY: mutants
-mutants: $(STAMP) ## mutants of the pure core and of the features' rules, each run against the tests that reach it (hours; goes on where it stopped), or SAMPLE=120 of them, drawn by the date (some minutes: before each landing, not a gate); ONLY='extender.core.verbs.*', SEED
-	@nice -n 19 $(BIN)/python -m bench.mutants $(if $(SAMPLE),--sample $(SAMPLE)) $(if $(SEED),--seed $(SEED)) $(if $(ONLY),--only '$(ONLY)')
+mutants: $(STAMP) ## mutants of the pure core and of the features' rules, each run against the tests that reach it (hours; goes on where it stopped), or SAMPLE=2 of each module, drawn by the date (some minutes: before each landing, not a gate); ONLY='extender.core.verbs.*', SECONDS_EACH=20 of tests that each meets at most, AGAIN=1 also asks those that survived, SEED
+	@nice -n 19 $(BIN)/python -m bench.mutants $(if $(SAMPLE),--sample $(SAMPLE)) $(if $(SEED),--seed $(SEED)) $(if $(ONLY),--only '$(ONLY)') $(if $(SECONDS_EACH),--seconds $(SECONDS_EACH)) $(if $(AGAIN),--again)
 
 conformance: $(STAMP) ## 25,000 fresh questions to each of five Kubernetes releases, and as many preemptions
 	@$(BIN)/python -m pytest tests/e2e/test_upstream_tables.py tests/e2e/test_differential.py tests/e2e/test_preemption_differential.py tests/e2e/test_verdict_differential.py -v --releases all --questions 25000
@@ -202,6 +202,10 @@ bench-upstream: $(STAMP) ## upstream's own benchmark, scheduler_perf, with and w
 
 bench-memory: $(STAMP) ## memory over a million pods that are all different (half an hour)
 	@$(BIN)/python -m bench.churned_memory $(call results,memory)
+
+.PHONY: soak
+soak: $(STAMP) ## the extender with every feature on under 200 pod events and 50 calls a second, over a real API server, for SECONDS (28800), as one more piece of bench/results/soak.md
+	@$(BIN)/python -m bench.soak --seconds $(or $(SECONDS),28800) $(call results,soak)
 
 SCENARIOS ?= 100
 preemption-compare: $(STAMP) ## random preemptions in `replace` beside the scheduler alone (SCENARIOS=100, FIRST=1, half an hour)

@@ -6,7 +6,7 @@ import re
 
 _UNITS = {"ns": 1, "us": 10**3, "µs": 10**3, "μs": 10**3, "ms": 10**6, "s": 10**9}
 _UNITS |= {"m": 60 * 10**9, "h": 3600 * 10**9}
-_NUMBER = r"\d+\.?\d*|\.\d+"
+_NUMBER = r"\d+(?:\.\d*)?|\.\d+"
 _UNIT = "|".join(sorted(_UNITS, key=len, reverse=True))
 _PART = re.compile(f"({_NUMBER})({_UNIT})")
 _WHOLE = re.compile(f"([+-]?)(0|(?:(?:{_NUMBER})(?:{_UNIT}))+)")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import ssl
 from dataclasses import dataclass
 from ipaddress import ip_address
@@ -13,6 +14,7 @@ from yarl import URL
 
 from extender.core.errors import ExtenderError
 from extender.core.kube.frames import read_answer
+from extender.core.wire.decoding import BROKEN_JSON, decoded
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -80,31 +82,38 @@ class Monitoring:
         """
         if self.scheduler_url:
             authorization = await self.credentials.authorization() if self.credentials else None
-            return [(await _get(self.scheduler_url, {}, authorization)).decode()]
+            return [_text(await _get(self.scheduler_url, {}, authorization))]
         body = await self.client.get("/api/v1/nodes", {"labelSelector": CONTROL_PLANE})
         nodes = read_answer(body, _Nodes)
         names = [
             f"https:kube-scheduler-{each.metadata.name}:{SCHEDULER_PORT}" for each in nodes.items
         ]
         base = "/api/v1/namespaces/kube-system/pods"
-        return [
-            (await self.client.get(f"{base}/{name}/proxy/metrics", {})).decode() for name in names
-        ]
+        return [_text(await self.client.get(f"{base}/{name}/proxy/metrics", {})) for name in names]
 
     async def query(self, query: str, at: float) -> list[Sample]:
         """Ask Prometheus for the value at a moment, in seconds since the epoch."""
         url = f"{self.prometheus_url.rstrip('/')}/api/v1/query"
         body = await _get(url, {"query": query, "time": f"{at:.3f}"})
         try:
-            answer = msgspec.json.decode(body, type=_Answer)
-            if answer.status != "success" or answer.data is None:
-                raise ExtenderError(f"Prometheus refuses {query!r}: {answer.error}")
-            if answer.data.result_type != "vector":
-                raise ExtenderError(f"{query!r} gives a {answer.data.result_type}, not a vector")
-            samples = msgspec.convert(answer.data.result, list[Sample])
-        except msgspec.MsgspecError as error:
+            return read_samples(body, query)
+        except (*BROKEN_JSON, ValueError) as error:
             raise ExtenderError(f"{url}: not an answer of Prometheus: {error}") from error
-        return [each for each in samples if each.value[1] != "NaN"]
+
+
+def read_samples(body: bytes, query: str) -> list[Sample]:
+    """Read the answer to a query, without what is no number; raises BROKEN_JSON and ValueError."""
+    answer = decoded(msgspec.json.Decoder(_Answer).decode, body)
+    if answer.status != "success" or answer.data is None:
+        raise ExtenderError(f"Prometheus refuses {query!r}: {answer.error}")
+    if answer.data.result_type != "vector":
+        raise ExtenderError(f"{query!r} gives a {answer.data.result_type}, not a vector")
+    samples = msgspec.convert(answer.data.result, list[Sample])
+    return [each for each in samples if not math.isnan(each.number)]
+
+
+def _text(body: bytes) -> str:
+    return body.decode(errors="replace")
 
 
 async def _get(url: str, params: Mapping[str, str], authorization: str | None = None) -> bytes:

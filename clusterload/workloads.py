@@ -8,8 +8,8 @@ from typing import Any
 
 import msgspec
 
-from extender.core.errors import ObjectError
 from extender.core.kube.frames import Metadata
+from extender.core.wire.decoding import decode
 
 _RUNNING = "running"
 _ENDED = frozenset(("Succeeded", "Failed"))
@@ -108,14 +108,13 @@ class _Specified(msgspec.Struct):
     spec: msgspec.Raw
 
 
-_decode_pod = msgspec.json.Decoder(_Pod).decode
+_POD = msgspec.json.Decoder(_Pod)
+_SPECIFIED = msgspec.json.Decoder(_Specified)
+_CONTROLLER = msgspec.json.Decoder(_Controller)
 
 
 def read_pod(raw: msgspec.Raw) -> Pod:
-    try:
-        pod = _decode_pod(raw)
-    except msgspec.MsgspecError as error:
-        raise ObjectError("", str(error)) from error
+    pod = decode(_POD, raw)
     conditions = pod.status.conditions or ()
     return Pod(
         key=pod.metadata.key,
@@ -130,15 +129,12 @@ def read_pod(raw: msgspec.Raw) -> Pod:
 
 
 def read_whole_pod(raw: msgspec.Raw) -> WholePod:
-    spec = bytes(msgspec.json.decode(raw, type=_Specified).spec)
+    spec = bytes(decode(_SPECIFIED, raw).spec)
     return WholePod(**msgspec.structs.asdict(read_pod(raw)), spec=spec)
 
 
 def read_controller(raw: msgspec.Raw) -> Controller:
-    try:
-        read = msgspec.json.decode(raw, type=_Controller)
-    except msgspec.MsgspecError as error:
-        raise ObjectError("", str(error)) from error
+    read = decode(_CONTROLLER, raw)
     metadata, spec = read.metadata, read.spec
     replicas = 1 if spec.replicas is None else spec.replicas
     return Controller(

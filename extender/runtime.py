@@ -60,10 +60,10 @@ class Lifecycle:
         self._freshness = freshness
         self.stopping = False
 
-    def unsynced(self) -> str | None:
-        """Say which resources are not known yet, None when all are."""
+    def unready(self) -> str | None:
+        """Say why no verdict can be given: which resources are not known, or not as they are."""
         missing = [resource for resource, known in self._picture.synced.items() if not known]
-        return f"{', '.join(missing)} not synced yet" if missing else None
+        return f"{', '.join(missing)} not synced yet" if missing else self._freshness.behind()
 
     def _unread(self, resource: str) -> Remark | None:
         """Tell of objects that are not known as they are, for which nothing is held up."""
@@ -122,11 +122,12 @@ async def running(config: Config) -> AsyncIterator[Running]:
         )
         _keep_running("freshness", freshness.run(), parts)
         lifecycle = Lifecycle(source.picture, freshness)
-        unsynced = lifecycle.unsynced
         context = Context(
-            config, source, state, metrics, unsynced, WarmUp(state, metrics), History()
+            config, source, state, metrics, lifecycle.unready, WarmUp(state, metrics), History()
         )
         metrics.broken_rules.ask(lambda: len(state.broken_rules))
+        loop = asyncio.get_running_loop()
+        metrics.loop_tasks.ask(lambda: len(asyncio.all_tasks(loop)))
         _look_after_state(context.state, parts)
         if enforced(config):
             from extender.core.callbacks.refused_pods import RefusedPods  # noqa: PLC0415
@@ -139,7 +140,7 @@ async def running(config: Config) -> AsyncIterator[Running]:
             parts.push_async_callback(part.close)
             for name, task in part.tasks():
                 _keep_running(name, task, parts)
-        callbacks = build_callbacks(context, features)
+        callbacks = build_callbacks(context, features, lambda: lifecycle.stopping)
         listening = await listen_callbacks(callbacks, config.serving, metrics, parts)
         checks = {**lifecycle.checks(), **listening.checks}
         ops = build_ops(

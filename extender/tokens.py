@@ -18,6 +18,7 @@ import msgspec
 
 from extender.core.command_line import DONE, Commands, command, exit_codes
 from extender.core.errors import ExtenderError
+from extender.core.wire.decoding import decode
 
 if TYPE_CHECKING:
     import argparse
@@ -46,6 +47,19 @@ examples:
 {exit_codes("the program failed while it ran")}"""
 
 _log = logging.getLogger(__name__)
+
+
+class _Status(msgspec.Struct):
+    token: str
+
+
+class _Answer(msgspec.Struct):
+    """A TokenRequest as the API server has filled it in."""
+
+    status: _Status
+
+
+_ANSWER: Final = msgspec.json.Decoder(_Answer)
 
 
 def add_to(commands: Commands) -> None:
@@ -113,14 +127,14 @@ async def keep(
     while True:
         try:
             answer = await ask(path, body)
-            token = msgspec.json.decode(answer)["status"]["token"]
-        except (ExtenderError, msgspec.DecodeError, LookupError, TypeError) as error:
+            token = decode(_ANSWER, answer).status.token
+        except ExtenderError as error:
             _log.warning("no token of %s, the old one stays: %s", account, error)
             await sleep(RETRY_SECONDS)
             continue
         for name in ("ca.crt", "namespace"):  # a cluster may get another CA
             replace(file.with_name(name), (own / name).read_bytes())
-        replace(file, str(token).encode())
+        replace(file, token.encode())
         _log.info("wrote a token of %s, valid for %d s", account, LIFETIME_SECONDS)
         await sleep(RENEWAL_SECONDS)
 

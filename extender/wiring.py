@@ -30,7 +30,9 @@ from extender.core.web.ops import ops_app
 from extender.core.wire.limits import OF_REQUESTS
 
 
-def build_callbacks(context: Context, parts: Sequence[Part] = ()) -> Application:
+def build_callbacks(
+    context: Context, parts: Sequence[Part] = (), stopping: Callable[[], bool] = lambda: False
+) -> Application:
     """Build the callbacks' application, with what parts add; preemption goes with hard rules."""
     config, state, metrics = context.config, context.state, context.metrics
     clock = context.clocks.clock
@@ -63,7 +65,7 @@ def build_callbacks(context: Context, parts: Sequence[Part] = ()) -> Application
         callbacks |= judged_elsewhere(context, apart, elsewhere, callbacks)
     serving = config.serving
     hosts = serving.allowed_hosts if serving.tls_cert_file is None else None
-    return callbacks_app(callbacks, metrics, serving.max_body_bytes, hosts)
+    return callbacks_app(callbacks, metrics, serving.max_body_bytes, hosts, stopping)
 
 
 def _unseen_by_scores(state: ClusterState, clock: Callable[[], float]) -> InFlightPods:

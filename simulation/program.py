@@ -153,7 +153,9 @@ class Incarnation:
 
     def _controllers(self, source: Source) -> list[Coroutine[Any, Any, None]]:
         stale_after = self._config.client_connection.stale_after_seconds
-        freshness = Freshness(lambda: source.picture.silent_for, stale_after, self.state, VITAL)
+        freshness = Freshness(
+            lambda: source.picture.silent_for, stale_after, self.state, VITAL, clock=now
+        )
         return [
             freshness.run(),
             keep_expiring(self.state, now),

@@ -28,6 +28,12 @@ settings.register_profile(
     stateful_step_count=25,
     suppress_health_check=_SUPPRESSED,
 )
+# Few of them: what `make mutants` runs thousands of times.
+settings.register_profile(
+    "few",
+    settings.get_profile("ci"),
+    max_examples=30,
+)
 # Other examples on every run, and many: HYPOTHESIS_PROFILE=deep, for a search overnight.
 settings.register_profile(
     "deep",

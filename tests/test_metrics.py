@@ -91,6 +91,7 @@ CONTRACT = {
     "affinity_extender_watch_events": {"resource", "type"},
     "affinity_extender_watch_events_skipped": {"resource", "reason"},
     "affinity_extender_event_loop_lag_seconds": {"le"},
+    "affinity_extender_event_loop_tasks": set(),
     "affinity_extender_tls_reloads": {"result"},
     "affinity_extender_tls_certificate_expiration_timestamp_seconds": {"port"},
     "affinity_extender_tls_handshake_failures": {"reason"},

@@ -118,6 +118,19 @@ async def test_readiness_fails_first_while_callbacks_go_on() -> None:
         assert (await post(f"{program.callbacks_url}/filter", question))["Error"] == ""
 
 
+async def test_each_last_answer_sends_the_scheduler_to_another_replica() -> None:
+    question = (SAMPLES / "refused.json").read_bytes()
+    async with (
+        running(configuration(mode="replace")) as program,
+        aiohttp.ClientSession() as session,
+    ):
+        said = []
+        for program.lifecycle.stopping in (False, True):
+            async with session.post(f"{program.callbacks_url}/filter", data=question) as answer:
+                said.append(answer.headers.get("Connection"))
+        assert said == [None, "close"]
+
+
 @pytest.mark.parametrize(
     ("mode", "status"),
     [

@@ -69,7 +69,8 @@ async def test_it_asks_for_an_hour_bound_to_the_secret(tmp_path: Path) -> None:
 
 
 async def test_it_renews_in_time_and_keeps_what_holds_while_that_fails(tmp_path: Path) -> None:
-    broken = b"<html>", b"{}", b"[]", ExtenderError("no answer")
+    no_text = b'{"status": {"token": null}}', b'{"status": {"token": "\xff"}}'
+    broken = b"<html>", b"{}", b"[]", *no_text, ExtenderError("no answer")
     rig = Rig(tmp_path / "token", *broken[:1], answer("a"), *broken, answer("b"))
     await rig.run()
     assert rig.slept == [

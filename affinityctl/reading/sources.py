@@ -39,7 +39,7 @@ from extender.core.offline import (
     objects_in,
     objects_of,
 )
-from extender.core.wire.decoding import Json
+from extender.core.wire.decoding import Json, decode
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,8 +183,8 @@ _CONTROLLER: Final = msgspec.json.Decoder(_Controller)
 def with_template(raw: Raw) -> str | None:
     """Name an object that has a template for pods, as those of other controllers do."""
     try:
-        found = _CONTROLLER.decode(raw.content)
-    except (msgspec.MsgspecError, ValueError):
+        found = decode(_CONTROLLER, raw.content)
+    except ObjectError:
         return None
     if found.spec is None:
         return None
@@ -240,8 +240,8 @@ def numbered(file: str, objects: _Objects) -> Iterator[Raw]:
 def _identity(raw: Raw) -> tuple[object, str | None] | None:
     """Return what tells an object from others of its cluster, and its uid; None without a name."""
     try:
-        found = _IDENTIFIED.decode(raw.content).metadata
-    except (msgspec.MsgspecError, ValueError):
+        found = decode(_IDENTIFIED, raw.content).metadata
+    except ObjectError:
         return None
     if found is None or not found.name:
         return None

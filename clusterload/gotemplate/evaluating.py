@@ -38,14 +38,24 @@ class Template:
     """A template that has been parsed, and can be rendered many times."""
 
     def __init__(self, text: str, source: str, functions: Mapping[str, Function]) -> None:
-        self._nodes = parse(text, source)
+        with _nesting(source):
+            self._nodes = parse(text, source)
         self._source = source
         self._functions = {**BUILTINS, **functions}
 
     def render(self, values: Mapping[str, Any]) -> str:
         """Return the text with these values; a missing value is printed as Go prints nil."""
         execution = _Execution(self._source, self._functions, dict(values))
-        return "".join(execution.body(self._nodes))
+        with _nesting(self._source):
+            return "".join(execution.body(self._nodes))
+
+
+@contextmanager
+def _nesting(source: str) -> Iterator[None]:
+    try:
+        yield
+    except RecursionError as error:
+        raise TemplateError(source, 1, "nested too deeply") from error
 
 
 class _Execution:

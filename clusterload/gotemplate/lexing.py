@@ -49,7 +49,7 @@ _TOKENS = {
     Kind.SPACE: r"\s+",
     Kind.STRING: r'"(?:\\.|[^"\\\n])*"',
     Kind.RAW: r"`[^`]*`",
-    Kind.NUMBER: r"[+-]?(?:0[xX][0-9a-fA-F]+|(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)(?!\w)",
+    Kind.NUMBER: r"[+-]?(?:0[xX][0-9a-fA-F]+|(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?)(?!\w)",
     Kind.VARIABLE: r"\$\w*(?:\.[^\W\d]\w*)*",
     Kind.FIELD: r"(?:\.[^\W\d]\w*)+|\.(?!\w)",
     Kind.WORD: r"[^\W\d]\w*",

@@ -69,7 +69,17 @@ class SchedulingMetrics:
 
 
 def histograms(pages: Iterable[str]) -> dict[str, Buckets]:
-    """Add up the buckets of all series, by extension point or by the report's name for them."""
+    """Add up the buckets of all series, by extension point or by the report's name for them.
+
+    ExtenderError for a page that is none of metrics.
+    """
+    try:
+        return _histograms(pages)
+    except (ValueError, OverflowError) as error:
+        raise ExtenderError(f"the metrics of kube-scheduler cannot be read: {error}") from error
+
+
+def _histograms(pages: Iterable[str]) -> dict[str, Buckets]:
     found = {name: Buckets() for name in (*EXTENSION_POINTS, *_OTHERS)}
     names = {metric: name for name, metric in _OTHERS.items()}
     for page in pages:

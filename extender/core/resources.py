@@ -44,14 +44,17 @@ def _nothing(state: ClusterState, obj: object) -> None:
     del state, obj
 
 
-def _leave_lost_place(state: ClusterState, pod: Pod) -> None:
-    """Forget a pod that is no longer where it was bound.
+def _forget_what_was_undone(state: ClusterState, pod: Pod) -> None:
+    """Forget a pod that is no longer where it was bound, or no longer being deleted.
 
-    Bound pods stay bound, and events that say otherwise are old ones. A list never is; so etcd was
-    restored from a backup, in which the pod was not bound yet.
+    Neither ends for a pod, and events that say otherwise are old ones. A list never is; so etcd was
+    restored from a backup, in which the pod was not bound yet, or not deleted.
     """
     known = state.pod(pod.key, pod.uid)
-    if known is not None and known.node is not None and known.node != pod.node:
+    if known is not None and (
+        (known.node is not None and known.node != pod.node)
+        or (known.status.deleting and not pod.status.deleting)
+    ):
         state.remove_pod(pod.key, pod.uid)
 
 
@@ -124,7 +127,7 @@ PODS: Final[WatchedResource[Pod]] = WatchedResource(
     upsert=ClusterState.upsert_pod,
     remove=ClusterState.remove_pod,
     key=lambda pod: pod.key,
-    unlearn=_leave_lost_place,
+    unlearn=_forget_what_was_undone,
     find=lambda state, key: state.pods.get(key),
     # kube-scheduler's selector: a pod that ends is DELETED from our view of the world.
     query={"fieldSelector": "status.phase!=Succeeded,status.phase!=Failed"},

@@ -238,6 +238,15 @@ def test_a_pod_relabelled_between_two_binds_counts_as_it_is_now() -> None:
     assert room_mismatches(state) == []
 
 
+def test_a_pod_that_is_relabelled_counts_so_where_it_is_reserved() -> None:
+    state = reserved()
+    state.upsert_pod(model_pod(WEB.labels(app="other")))
+    assert (occupied(state), len(state.reservations)) == ([], 1)
+    state.upsert_pod(model_pod(WEB))
+    assert (occupied(state), len(state.reservations)) == (["a"], 1)
+    assert room_mismatches(state) == []
+
+
 def test_an_unclear_bind_is_held_on_both_nodes() -> None:
     state = reserved()
     state.reserve(model_pod(WEB), "b", DEADLINE)

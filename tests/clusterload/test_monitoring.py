@@ -106,6 +106,15 @@ async def test_dimensions_tell_figures_apart(
     ]
 
 
+async def test_a_sample_that_is_no_number(
+    prometheus: tuple[FakePrometheus, Surroundings],
+) -> None:
+    fake, surroundings = prometheus
+    fake.samples = [({}, "many")]
+    with pytest.raises(ExtenderError, match="not an answer of Prometheus"):
+        await asked(surroundings, START)
+
+
 @pytest.mark.parametrize(
     ("query", "samples", "error"),
     [
@@ -233,6 +242,12 @@ def test_series_are_added_up() -> None:
     assert found["e2eSchedulingLatency"] == {0.01: 20, math.inf: 30}
     assert found["Bind"] == {0.1: 8}
     assert found["Filter"] == {}
+
+
+@pytest.mark.parametrize("first", ["NaN", "+Inf", "many", '1\nx{le="'])
+def test_a_page_that_is_none_of_metrics(first: str) -> None:
+    with pytest.raises(ExtenderError, match="the metrics of kube-scheduler cannot be read"):
+        histograms([PAGE.replace("FIRST", first)])
 
 
 async def test_what_was_before_the_start_does_not_count(

@@ -7,7 +7,12 @@ import logging
 import pytest
 
 from extender.core.cluster.state import ClusterState
-from extender.core.controllers.staleness import Freshness
+from extender.core.controllers.staleness import (
+    CATCH_UP_SECONDS,
+    LOOK_SECONDS,
+    STILL_SECONDS,
+    Freshness,
+)
 from extender.core.verbs.filtering import indeterminate
 from extender.core.verbs.inter_pod_affinity import InterPodAffinity
 from tests.builders import ZONE, Pod, model_pod, node, pod, selector, state_of, term
@@ -23,7 +28,10 @@ class Silence:
     def __init__(self) -> None:
         self.seconds: dict[str, float | None] = {"pods": 0.0, "poddisruptionbudgets": 0.0}
         self.state = ClusterState()
-        self.freshness = Freshness(lambda: self.seconds, 180, self.state, VITAL)
+        self.now = 0.0
+        self.freshness = Freshness(
+            lambda: self.seconds, 180, self.state, VITAL, clock=lambda: self.now
+        )
 
 
 @pytest.mark.parametrize(
@@ -66,6 +74,21 @@ def test_only_what_rules_are_judged_by_casts_doubt() -> None:
         silence.freshness.look()
         said.append(silence.state.stale)
     assert said == [None, "nothing received about pods for too long", None]
+
+
+@pytest.mark.parametrize("looks_first", [False, True])
+def test_a_process_that_stood_still_gives_no_verdict_until_it_has_caught_up(
+    *, looks_first: bool
+) -> None:
+    silence = Silence()
+    said = []
+    for seconds in (1.0, LOOK_SECONDS + STILL_SECONDS, 1.0, CATCH_UP_SECONDS - 1.0, 1.0):
+        silence.now += seconds
+        if looks_first:
+            silence.freshness.look()
+        said.append(silence.freshness.behind() is None)
+        silence.freshness.look()
+    assert said == [True, False, False, True, True]
 
 
 @pytest.mark.parametrize(

@@ -23,6 +23,10 @@ from tests.deploy.pods import behind_a_service, containers, on_k3s, static_pod
 
 SCHEDULER_FILES = "/etc/affinity-scheduler-tls"
 EXTENDER_FILES = "/etc/affinity-extender-tls"
+ENDPOINTS_S = 5
+"""Until kube-proxy leads no new connection to a pod that ends."""
+HTTP_TIMEOUT_S = 5
+"""httpTimeout in scheduler-config/."""
 
 
 def test_k3s_has_the_scheduler_of_assist() -> None:
@@ -84,6 +88,13 @@ def test_the_service_leads_to_the_callbacks_of_the_extender() -> None:
     assert service["spec"]["selector"].items() <= pod["metadata"]["labels"].items()
     (container,) = containers(pod)
     assert {"name": port["targetPort"], "containerPort": 10280} in container["ports"]
+
+
+def test_a_replica_that_ends_answers_until_the_service_leads_elsewhere() -> None:
+    delay = read_yaml(SERVICE / "config.yaml")["serving"]["shutdownDelaySeconds"]
+    assert delay >= ENDPOINTS_S
+    grace = behind_a_service()["spec"]["terminationGracePeriodSeconds"]
+    assert grace >= delay + HTTP_TIMEOUT_S + 5
 
 
 def scheduler() -> dict[str, Any]:

@@ -392,3 +392,10 @@ def test_no_line_begins_with_what_does_harm() -> None:
     firsts = [re.split(r"[.;] ", each)[0] for each in every]
     assert [each for each in firsts if HARMFUL.search(each)] == []
     assert [each for each in every if HARMFUL.search(each)] == [OF_NOTES["groupElsewhere"].text]
+
+
+def test_no_line_promises_a_controller_to_a_pod_that_may_have_none() -> None:
+    every = (*(each.text for each in OF_NOTES.values()), *OF_REASONS.values())
+    makes_another = [each for each in every if re.search("controller.* makes another", each)]
+    assert makes_another, "lines are worded otherwise now"
+    assert [each for each in makes_another if "if it has one" not in each] == []

@@ -184,6 +184,21 @@ def test_a_violation_is_news_once_and_again_after_its_end() -> None:
     assert list(filter(None, watch.take(found_in(state)))) == [(violation, seen)]
 
 
+@pytest.mark.parametrize("gone", ["solo", "solo-2"])
+def test_while_a_rule_stays_broken_it_is_shown_by_pods_that_are_there(gone: str) -> None:
+    solo_3 = pod("solo-3").labels(app="web").anti_affinity(pod_term(ZONE, WEB))
+    state = state_of(NODES, [], [SOLO.on("a1"), SOLO_2.on("a2")])
+    watch = Watch(state)
+    ((violation, _),) = filter(None, watch.take(found_in(state)))
+    state.upsert_pod(model_pod(solo_3.on("a1")))
+    state.remove_pod(f"default/{gone}", f"default-{gone}")
+    assert list(watch.take(found_in(state))) == [None], "it is no news"
+    seen = watch.known[violation]
+    left = {"default/solo", "default/solo-2", "default/solo-3"} - {f"default/{gone}"}
+    assert {seen.owner, seen.other} == left
+    assert list(watch.take(found_in(state))) == []
+
+
 def test_a_changed_label_of_a_node_can_end_one() -> None:
     state = state_of(NODES, [], [GUARD.on("a1"), PLAIN.on("a2")])
     watch = Watch(state)

@@ -109,6 +109,7 @@ class Placed(NamedTuple):
     outdated: bool
 
 
+SOUND = Placed(Standing.AVAILABLE, outdated=False)
 HEALTH = (Standing.AVAILABLE, Standing.UNAVAILABLE)
 """All that a simulation knows: what ends or is deleted is gone there at once."""
 POLICIES = ("OrderedReady", "Parallel")
@@ -129,6 +130,9 @@ def stateful_sets(draw: st.DrawFn, standings: Iterable[Standing] = Standing) -> 
     there = draw(st.dictionaries(ordinals, members, max_size=MOST_ORDINALS))
     if full:
         there |= {each: draw(members) for each in range(start, start + wanted)}
+    if draw(st.integers(0, 5)) == 5:
+        # As it should be; chance hardly ever comes to that.
+        there = dict.fromkeys(range(start, start + wanted), SOUND)
     return {
         "there": there,
         "wanted": wanted,

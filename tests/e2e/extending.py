@@ -34,6 +34,8 @@ EXTENDER = User(
 _ROOT = Path(__file__).resolve().parents[2]
 _WITH_QUOTAS = _ROOT / "manifests" / "overlays" / "sidecar-quota" / "config.yaml"
 
+GRACE_S = 15.0
+"""The manifests' terminationGracePeriodSeconds."""
 LAG_S = 10.0
 _NOT_SEEN = "node(s) didn't match pod affinity rules"
 
@@ -66,6 +68,7 @@ class Extender:
             Probe(f"{self.ops_url}/readyz"),
         )
         self.process.options = options
+        self.process.grace = GRACE_S
         self._asked_by_us = Counter[str]()
 
     @classmethod

@@ -135,7 +135,8 @@ class Drawing:
     def _strategy(self, *fields: str) -> JSON:
         amounts = (1, 1, 0, "25%", "0%", "120%") if self._of(0, 1) else (1,)
         rolling = self._some(*((field, lambda: self._of(*amounts)) for field in fields))
-        return {"type": "RollingUpdate", **self._some(("rollingUpdate", lambda: rolling))}
+        kind = self._of("RollingUpdate", "RollingUpdate", "OnDelete", "Recreate")
+        return {"type": kind, **self._some(("rollingUpdate", lambda: rolling))}
 
     def _pod(self) -> JSON:
         return {

@@ -170,7 +170,7 @@ async def moving(
         },
     }
     config.write_text(json.dumps(document))
-    await _forget(sandbox)
+    await forget(sandbox)
     async with AsyncExitStack() as stack:
         if scheduled:
             await stack.enter_async_context(sandbox.scheduled_by(STOCK))
@@ -191,7 +191,7 @@ async def moving(
         yield moves
 
 
-async def _forget(sandbox: Sandbox) -> None:
+async def forget(sandbox: Sandbox) -> None:
     """Remove the Lease and the Events of an earlier test."""
     await sandbox.api.delete(LEASE)
     listing = await sandbox.api.get("/apis/events.k8s.io/v1/events")

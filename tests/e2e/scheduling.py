@@ -127,17 +127,22 @@ async def rival(
 
 @asynccontextmanager
 async def configured(
-    control_plane: ControlPlane, config: JSON, folder: Path, *, qps: int = 0
+    control_plane: ControlPlane,
+    config: JSON,
+    folder: Path,
+    *,
+    qps: int = 0,
+    elected: bool = False,
 ) -> AsyncIterator[Scheduler]:
-    """Run a scheduler with a configuration, fitted to this control plane where nobody else leads.
+    """Run a scheduler with a configuration, fitted to this control plane.
 
-    `qps` stands in for the limit that it names.
+    `qps` stands in for the limit that it names. One that is not `elected` leads at once.
     """
     client = config.setdefault("clientConnection", {})
     client["kubeconfig"] = str(control_plane.kubeconfig(SCHEDULER))
     if qps:
         client |= {"qps": qps, "burst": 2 * qps}
-    config["leaderElection"] = {"leaderElect": False}
+    config["leaderElection"] = {"leaderElect": elected}
     async with Scheduler(control_plane, config, folder).running() as scheduler:
         yield scheduler
 

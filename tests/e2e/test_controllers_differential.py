@@ -224,7 +224,6 @@ def test_a_stateful_set_goes_on_as_its_controller_does(
     look_at_each(stateful_sets(HEALTH), look, start=start, examples=examples)
     say(f"StatefulSets: {dict(tally)}")
     assert len(tally) == 6
-    assert min(tally.values()) > examples / 100
 
 
 def test_simulated_stateful_sets_go_on_as_real_ones(ask: Ask, start: int, examples: int) -> None:

@@ -118,6 +118,13 @@ def shipped_with(mode: str) -> dict[str, Any]:
     return dict(chain.from_iterable(each.items() for each in shipped))
 
 
+def parsers() -> dict[str, tuple[Callable[[bytes], object], list[Any]]]:
+    """Return by name what features read of others, each with what it is given to begin with."""
+    examples = (_example(each.name) for each in features())
+    modules = (import_module(each.PARSERS) for each in examples if hasattr(each, "PARSERS"))
+    return dict(chain.from_iterable(each.PARSERS.items() for each in modules))
+
+
 def in_steps() -> dict[str, Callable[[ClusterState], Iterator[object]]]:
     """Return by name what features do with a state in steps, for those who measure these."""
     examples = (_example(each.name) for each in features())

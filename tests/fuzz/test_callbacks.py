@@ -9,8 +9,8 @@ import logging
 import math
 import random
 from argparse import Namespace
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -19,14 +19,20 @@ import aiohttp
 import pytest
 from yarl import URL
 
+from extender.core.cluster.state import ClusterState
 from extender.core.config.layers import load
-from extender.core.errors import MESSAGE_BYTES
+from extender.core.errors import MESSAGE_BYTES, RequestError
 from extender.core.logs import TextFormatter
+from extender.core.source import empty_state
 from extender.runtime import Running, running
 from simulation.invariants.recount import mismatches
+from tests.builders import model_namespace, model_node, model_pod, workload
 from tests.conformance.cases import Case, load_cases
 from tests.fuzz.campaign import Campaign
-from tests.fuzz.mutating import ODD_TEXTS, mutated
+from tests.fuzz.mutating import ODD_TEXTS, mutated, pieces
+from tests.kube.virtual_loop import run_virtually
+from tests.unbound import Clock, everything
+from tests.wired import wired
 
 pytestmark = pytest.mark.thorough
 
@@ -35,6 +41,7 @@ LINE_BYTES = 8 * MESSAGE_BYTES
 ANSWER_SECONDS = 5.0
 """kube-scheduler's httpTimeout."""
 KINDS = {"nodes": "Node", "namespaces": "Namespace", "pods": "Pod"}
+PAGES = ("domains", "explain", "violations", "quotas", "activity", "x")
 QUERIES = {
     "/domains": ("key", "value", "term", "after", "limit", "other"),
     "/readyz": ("verbose", "exclude"),
@@ -43,6 +50,19 @@ QUERIES = {
     "/metrics": ("x",),
     "/configz": ("x",),
     "/": ("x",),
+    "/metrics/slis": ("x",),
+    "/explain": ("pod", "namespace", "node", "limit", "other"),
+    "/violations": ("namespace", "limit", "after"),
+    **{f"/page/{each}": ("page", "key", "value", "q", "pod") for each in PAGES},
+}
+HEADERS = ("Accept", "Accept-Encoding", "Range", "If-None-Match", "Cookie", "X-Forwarded-For")
+MOST_PAGE = 1 << 22
+CALLS = 500
+"""In one round, over one cluster."""
+PUT: Mapping[str, Callable[[ClusterState, Any], object]] = {
+    "nodes": lambda state, raw: state.upsert_node(model_node(raw)),
+    "namespaces": lambda state, raw: state.upsert_namespace(model_namespace(raw)),
+    "pods": lambda state, raw: state.upsert_pod(model_pod(raw)),
 }
 
 
@@ -227,15 +247,64 @@ async def test_no_body_is_answered_wrongly(
                 assert await healthy(session, program, questions) == before
 
 
+def test_no_call_is_answered_wrongly_in_process(caplog: pytest.LogCaptureFixture) -> None:
+    """Without HTTP, and with all features that replace can have."""
+    caplog.set_level(logging.ERROR)
+    run_virtually(call())
+    assert caplog.records == []
+
+
+async def call() -> None:
+    """Call the callbacks; what they wait for takes no time."""
+    config = everything("replace")
+    campaign = Campaign("callbacks in process", fewest=1)
+    for dice in campaign:
+        case = case_of(dice)
+        questions = seeds(case)
+        known = pieces(body for _, body in questions)
+        state = empty_state(config)
+        for kind in KINDS:
+            for each in case.cluster[kind]:
+                PUT[kind](state, each)
+        callbacks = wired(config, state, clock=Clock())
+        sound = [(verb, json.dumps(body).encode()) for verb, body in questions[:4]]
+        before = [await callbacks[verb].answer(body) for verb, body in sound]
+        pods = dict(state.pods)
+        for number in range(CALLS):
+            verb, body = dice.choice(questions)
+            sent = mutated(dice, body, known)
+            with campaign.telling((verb, sent)):
+                with suppress(RequestError):
+                    answer = await callbacks[verb].answer(sent)
+                    assert len(answer) < 20 * len(sent) + 10 * MESSAGE_BYTES
+                    CHECKS[verb](json.loads(answer))
+                if number % 50 == 0:
+                    assert mismatches(state) == []
+        with campaign.telling(case.id, 0):
+            assert dict(state.pods) == pods
+            state.expire(math.inf)
+            assert [await callbacks[verb].answer(body) for verb, body in sound] == before
+
+
 async def test_no_query_breaks_the_operations_port(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     campaign = Campaign("queries")
+    case = load_cases()[0]
     async with (
-        serving(load_cases()[0], tmp_path) as program,
+        serving(case, tmp_path) as program,
         aiohttp.ClientSession() as session,
     ):
+        asked: list[Any] = [body for verb, body in seeds(case) if verb == "filter"]
+        asked += [workload("Deployment", "a"), *(each["Pod"] for each in asked)]
+        known = pieces(asked)
         for dice in campaign:
+            if dice.random() < 0.3:
+                sent = mutated(dice, dice.choice(asked), known)
+                with campaign.telling(sent):
+                    async with session.post(f"{program.ops_url}/explain", data=sent) as response:
+                        check_page(response, await response.read())
+                    check_log(caplog)
             path, names = dice.choice(list(QUERIES.items()))
             values = (*ODD_TEXTS[:14], "9" * 3000, "٣", "-0", "1_0")
             pairs = [(dice.choice(names), dice.choice(values)) for _ in range(dice.randint(0, 3))]
@@ -244,9 +313,17 @@ async def test_no_query_breaks_the_operations_port(
             )
             url = f"{program.ops_url}{path}?{query}"
             with campaign.telling(url):
-                async with session.get(URL(url, encoded=True)) as response:
-                    content = await response.read()
-                assert response.status in {200, 400, 404}
-                if response.content_type == "application/json":
-                    json.loads(content.decode())
+                headers = {dice.choice(HEADERS): dice.choice(values)[:3000].strip("\0\n")}
+                if not all(each.isprintable() and each.isascii() for each in headers.values()):
+                    headers = {}
+                async with session.get(URL(url, encoded=True), headers=headers) as response:
+                    check_page(response, await response.read())
                 check_log(caplog)
+
+
+def check_page(response: aiohttp.ClientResponse, content: bytes) -> None:
+    """Hold an answer of the operations port against what it may say."""
+    assert response.status in {200, 400, 403, 404}, content
+    assert len(content) < MOST_PAGE
+    if response.content_type == "application/json":
+        json.loads(content.decode())

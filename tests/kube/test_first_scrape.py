@@ -34,6 +34,7 @@ EVERYWHERE = {
     "consistency_mismatches_total": 1,
     "tls_reloads_total": 2,
     "event_loop_lag_seconds_count": 1,
+    "event_loop_tasks": 1,
     "build_info": 1,
     "config_info": 1,
     "quota_pods_in_scope": 1,

@@ -67,7 +67,7 @@ async def unfit(program: Running, manifest: Any) -> set[str]:
 
 async def until_ready(program: Running) -> None:
     """Return once everything is synced."""
-    while program.lifecycle.unsynced() is not None:  # noqa: ASYNC110 - tasks of the program
+    while program.lifecycle.unready() is not None:  # noqa: ASYNC110 - tasks of the program
         await asyncio.sleep(0.01)
 
 

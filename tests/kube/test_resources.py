@@ -15,6 +15,7 @@ from extender.core.cluster.state import ClusterState
 from extender.core.kube.frames import read_object
 from extender.core.kube.watchers import Watchers, build_reflectors
 from extender.core.logs import CHANGES, PRODUCTION
+from extender.core.model.disruption import mark_message
 from extender.core.reading import APART_BYTES
 from extender.core.resources import RESOURCES, VITAL, WatchedResource
 from extender.core.wire import decoding
@@ -132,6 +133,22 @@ async def test_each_change_is_logged_at_its_level(
         await cluster.until_pods(web="n1")
     lines = [record.getMessage() for record in caplog.records if record.levelno == CHANGES]
     assert lines == ["pods: ADDED shop/web", "pods: DELETED shop/web"]
+
+
+async def test_a_restored_etcd_takes_deletions_and_marks_of_victims_back(cluster: Cluster) -> None:
+    cluster.pods.put(pod("web", "n1"))
+    async with cluster.mirrored() as state:
+        mark = {"type": "DisruptionTarget", "status": "True", "reason": "PreemptionByScheduler"}
+        mark["message"] = mark_message("default-scheduler", "vip")
+        going = pod("web", "n1") | {"status": {"conditions": [mark]}}
+        going["metadata"] |= {"deletionTimestamp": "2026-11-29T12:00:00Z"}
+        cluster.pods.put(going)
+        await cluster.rig.pulse.until(lambda: bool(state.victims_of("vip")))
+        cluster.miss()
+        cluster.pods.put(pod("web", "n1"))
+        cluster.catch_up()
+        await cluster.rig.pulse.until(lambda: not state.terminating_pods)
+        assert state.victims_of("vip") == ()
 
 
 async def test_terminal_pods_are_not_even_asked_for(cluster: Cluster) -> None:

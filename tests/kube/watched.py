@@ -112,7 +112,13 @@ async def watched(
         await parts.enter_async_context(client)
         source = await mirror(client, config, state, metrics=metrics, parts=parts, timing=timing)
         stale_after = config.client_connection.stale_after_seconds
-        freshness = Freshness(lambda: source.picture.silent_for, stale_after, state, VITAL)
+        freshness = Freshness(
+            lambda: source.picture.silent_for,
+            stale_after,
+            state,
+            VITAL,
+            clock=asyncio.get_running_loop().time,
+        )
         looking = asyncio.create_task(freshness.run())
         parts.callback(looking.cancel)
         there = Watched(api, state, source, freshness, at)

@@ -47,6 +47,20 @@ def with_bug(bug: Bug) -> str:
 
 BUGS = (
     Bug(
+        "a restored etcd takes no deletion back",
+        "core.resources",
+        "        or (known.status.deleting and not pod.status.deleting)\n",
+        "",
+        "kube/test_resources.py::test_a_restored_etcd_takes_deletions_and_marks_of_victims_back",
+    ),
+    Bug(
+        "a reserved pod keeps the labels that it was reserved with",
+        "core.cluster.state",
+        "        self._relabel_reserved(pod)\n",
+        "",
+        "cluster/test_reservations.py::test_a_pod_that_is_relabelled_counts_so_where_it_is_reserved",
+    ),
+    Bug(
         "the first pod of a group is judged term by term",
         "core.verbs.pod_rules",
         "if first else table.counts",
@@ -327,6 +341,13 @@ BUGS = (
         "if not fit.fits or not self._obeys_rules_without(lesser, node):",
         "if not fit.fits:",
         "verbs/test_victims.py::test_victims_of_each_node",
+    ),
+    Bug(
+        "pods go for room where none may",
+        "core.verbs.victims",
+        "if evicting and for_room else None",
+        "if evicting or for_room else None",
+        "verbs/test_victims.py::test_for_what_pods_may_go",
     ),
     Bug(
         "a group by the labels of namespaces has no first pod",
@@ -624,5 +645,33 @@ BUGS = (
         "if r.key != refused.key or r.operator",
         "if r.key != refused.key and r.operator",
         "verbs/test_filtering.py::test_a_pod_that_lacks_another_label_makes_up_for_none_that_a_term_is_about",
+    ),
+    Bug(
+        "a feature that nodes have to declare is not thought of",
+        "core.wire.placement",
+        "_RESTARTS_ALL in bytes(each.restartPolicyRules)",
+        "not _RESTARTS_ALL",
+        "wire/test_preemptor.py::test_what_only_the_scheduler_looks_at",
+    ),
+    Bug(
+        "a certificate that could not be read for a moment is not read again",
+        "core.web.tls",
+        "if seen == self._seen and self._unusable is None:",
+        "if seen == self._seen:",
+        "web/test_tls.py::test_a_pair_that_could_not_be_read_for_a_moment_is_taken_over_later",
+    ),
+    Bug(
+        "a process that wakes up goes by the picture of before",
+        "core.controllers.staleness",
+        "self._looked = self._resumed = now",
+        "self._looked = now",
+        "controllers/test_staleness.py::test_a_process_that_stood_still_gives_no_verdict_until_it_has_caught_up",
+    ),
+    Bug(
+        "a replica that ends keeps the scheduler's connection",
+        "core.web.app",
+        "if port.stopping():",
+        "if port.stopping() and not response.body:",
+        "test_runtime.py::test_each_last_answer_sends_the_scheduler_to_another_replica",
     ),
 )

@@ -175,4 +175,22 @@ OF_COMMANDS: Final = (
         "clusterload/test_measurements.py::test_pods_on_their_way_out_do_not_count_as_scheduled",
         "clusterload",
     ),
+    Bug(
+        "lint refuses a rolling update of daemons that OnDelete leaves unused",
+        "commands.lint.together",
+        "    if _rolls(each):\n        for path",
+        "    if each:\n        for path",
+        "commands/lint/test_refused_fields.py"
+        "::test_an_update_that_the_api_server_takes_has_no_fault",
+        _COMMANDS,
+    ),
+    Bug(
+        "lint takes all nodes to have the wider topology key",
+        "commands.lint.template",
+        "return key == narrow.term.topology_key or not self.eligible_nodes_without(key)",
+        "return bool(key) and narrow is not wide",
+        "commands/lint/test_planted_workloads.py"
+        "::test_on_a_node_without_the_wider_key_the_narrower_term_counts",
+        _COMMANDS,
+    ),
 )

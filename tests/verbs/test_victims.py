@@ -334,6 +334,23 @@ def test_chance_says_which_of_equal_nodes_is_taken() -> None:
     assert [each.node for each in found if each is not None] == ["a1", "a2", "b1"]
 
 
+@pytest.mark.parametrize(
+    ("evicting", "for_room", "expected"),
+    [
+        pytest.param(True, True, {"a1": ["x"], "a2": ["y"], "b1": []}, id="all"),
+        pytest.param(True, False, {"a2": ["y"], "b1": []}, id="nobody goes for room"),
+        pytest.param(False, True, {"b1": []}, id="nobody goes"),
+        pytest.param(False, False, {"b1": []}, id="nobody goes, nor for room"),
+    ],
+)
+def test_for_what_pods_may_go(*, evicting: bool, for_room: bool, expected: Expected) -> None:
+    state = state_of(NODES, [], [plain("x", cpu="4"), db("y", "a2")])
+    asked = model_pod(APART.requests(cpu="1"))
+    every = candidates(state, asked, AFFINITY, chance=0.0, evicting=evicting, for_room=for_room)
+    found = {each.node: each for each in every if each is not None}
+    assert named(found) == expected
+
+
 def test_the_state_may_change_between_two_nodes() -> None:
     state = state_of(NODES, [], [db("x"), db("y", "a2"), db("z", "b1")])
     steps = candidates(state, model_pod(APART), AFFINITY, chance=0.0)

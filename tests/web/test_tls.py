@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.x509 import load_pem_x509_certificate
 
 from extender.core.certificates import not_after
-from extender.core.errors import ConfigError
+from extender.core.errors import ConfigError, UnreadableFileError
 from extender.core.ports import Remark
 from extender.core.web.tls import ServerTLS
 
@@ -211,6 +211,28 @@ async def test_half_a_pair_keeps_the_old_one_until_the_rest_is_there(
         tls.refresh()
         assert await visit(port, client(ca)) == serial(issued)
     assert outcomes == [False, True]
+
+
+async def test_a_pair_that_could_not_be_read_for_a_moment_is_taken_over_later(
+    files: Files, ca: trustme.CA, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As where there are too many open files, just as a new certificate is mounted."""
+    outcomes: list[bool] = []
+    tls = ServerTLS(files.cert, files.key, on_reload=outcomes.append)
+    issued = ca.issue_cert(*NAMES)
+    files.write_pair(issued)
+    with monkeypatch.context() as full:
+        full.setattr(
+            "extender.core.web.tls.unreadable",
+            lambda _: [UnreadableFileError("serving.tlsCertFile", "too many open files")],
+        )
+        tls.refresh()
+        assert isinstance(tls.check(), Remark)
+    async with listening(tls) as port:
+        tls.refresh()
+        assert await visit(port, client(ca)) == serial(issued)
+    assert outcomes == [False, True]
+    assert tls.check() is None
 
 
 @pytest.mark.parametrize("broken", ["cert", "key", "client_ca"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -252,6 +253,9 @@ ANTI = "spec.affinity.podAntiAffinity.requiredDuringSchedulingIgnoredDuringExecu
         pytest.param(
             pod("x").priority(1 << 31), "spec.priority", id="a priority of more than 32 bits"
         ),
+        pytest.param(
+            pod("x").started("0001-01-01T00:00:00"), "status.startTime", id="a time of no offset"
+        ),
     ],
 )
 def test_a_broken_pod_is_refused_by_the_path_of_its_field(raw: Any, path: str) -> None:
@@ -264,6 +268,16 @@ def test_a_broken_pod_is_refused_by_the_path_of_its_field(raw: Any, path: str) -
 def test_bytes_that_are_not_json_are_refused(raw: bytes) -> None:
     with pytest.raises(ObjectError, match="not valid JSON"):
         PodReader(rules=RULES).read(raw)
+
+
+@pytest.mark.parametrize("value", [b'{"\xff": 1}', b"[" * 5_000 + b"]" * 5_000])
+@pytest.mark.parametrize("field", ["requests", "x"])
+def test_what_is_decoded_later_is_refused_like_the_rest(field: str, value: bytes) -> None:
+    made = pod("x").requests(cpu="1")
+    made["spec"]["containers"][0]["resources"] = {field: "MARK"}
+    raw = json.dumps(made).encode().replace(b'"MARK"', value)
+    with suppress(ObjectError):
+        assert PodReader().read(raw).key == "default/x"
 
 
 def test_nodes_and_namespaces_have_names_and_labels() -> None:
@@ -286,6 +300,9 @@ def test_no_node_has_a_name_that_json_would_write_otherwise(name: str) -> None:
         pytest.param(True, None, None, (None, True), id="a manifest, which has null"),
         pytest.param(True, None, "soon", (None, True), id="no time"),
         pytest.param(True, None, "0001-01-01T00:00:00Z", (-62135596800, True), id="no time in Go"),
+        pytest.param(
+            True, None, "0001-01-01T00:00:00+23:59", (None, True), id="before all that can be shown"
+        ),
         pytest.param(True, "n1", "1970-01-01T00:01:00Z", (None, False), id="one that has a node"),
         pytest.param(False, None, "1970-01-01T00:01:00Z", (None, False), id="nobody asks"),
     ],

@@ -16,6 +16,14 @@ def read(**spec: Any) -> Requirements:
     return model_pod({**raw, "spec": {**raw["spec"], **spec}}).spec.requirements
 
 
+ALL = "RestartAllContainers"
+
+
+def restarting(action: str) -> dict[str, Any]:
+    """Build a container with a rule about its end."""
+    return {"restartPolicyRules": [{"action": action, "exitCodes": {"operator": "In"}}]}
+
+
 def test_defaults() -> None:
     found = read()
     assert (found.scheduler, found.is_plain) == ("default-scheduler", True)
@@ -37,6 +45,9 @@ def test_its_scheduler_and_its_tolerations() -> None:
             id="a volume that is somewhere",
         ),
         pytest.param({"resourceClaims": [{"name": "gpu"}]}, False, id="a device"),
+        pytest.param({"containers": [restarting("Restart")]}, True, id="a restart"),
+        pytest.param({"containers": [{}, restarting(ALL)]}, False, id="a feature of the node"),
+        pytest.param({"initContainers": [restarting(ALL)]}, False, id="of one that comes before"),
         pytest.param({"containers": [{"ports": [{"hostPort": 80}]}]}, True, id="a host port"),
         pytest.param({"topologySpreadConstraints": [{}]}, False, id="required spread"),
         pytest.param(

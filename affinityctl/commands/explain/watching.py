@@ -16,9 +16,10 @@ from affinityctl.reading.api_server import api_server
 from affinityctl.reading.chosen_pods import POD
 from affinityctl.terminal.printing import wrapped
 from extender.core.command_line import DONE, NOT_FINE, UNKNOWN, complain, say
-from extender.core.errors import ApiError, ConfigError, UnreadableError
+from extender.core.errors import ApiError, ConfigError, ObjectError, UnreadableError
 from extender.core.model.keys import Key
 from extender.core.model.wording import some
+from extender.core.wire.decoding import decode
 from extender.diagnosis.verbs.explanation import Explanation
 from extender.diagnosis.verbs.notes import Note
 from extender.diagnosis.verbs.remedies import what_to_do
@@ -117,12 +118,15 @@ class _Seen(msgspec.Struct):
     metadata: _Metadata
 
 
+_SEEN: Final = msgspec.json.Decoder(_Seen)
+
+
 def until_changed(flags: argparse.Namespace, pod: Key, seconds: float = SECONDS) -> None:
     """Return once a pod has changed, or LAST requests for it alone later."""
     try:
         asyncio.run(_until_changed(flags, pod, seconds))
-    except UnreadableError:
-        time.sleep(seconds * FIRST)  # the next look says it
+    except (UnreadableError, ObjectError):
+        time.sleep(seconds * FIRST)  # the next look says it, as of a proxy's page in its place
 
 
 async def _until_changed(flags: argparse.Namespace, pod: Key, seconds: float) -> None:
@@ -136,7 +140,7 @@ async def _until_changed(flags: argparse.Namespace, pod: Key, seconds: float) ->
                 if error.status == HTTPStatus.NOT_FOUND:
                     return
                 raise
-            version = msgspec.json.decode(raw, type=_Seen).metadata.resource_version
+            version = decode(_SEEN, raw).metadata.resource_version
             first = first or version
             if version != first and number >= FIRST:
                 return

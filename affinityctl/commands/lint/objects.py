@@ -54,7 +54,7 @@ from extender.core.errors import ApiError, ConfigError, ConfigFaultsError, Objec
 from extender.core.model.labels import Labels
 from extender.core.model.objects import Node
 from extender.core.resources import BUDGETS, NAMESPACES, NODES, PODS, WatchedResource
-from extender.core.wire.decoding import Json, decode
+from extender.core.wire.decoding import Json, decode, whole_number
 from extender.core.wire.objects import NodeReader, PodReader, read_namespace
 from extender.diagnosis.wire.workloads import OwnedMetadata
 
@@ -399,7 +399,9 @@ async def list_cluster(
 
     Those that a state has are put into it as well: a cluster may be large, and is listed once.
     """
-    from affinityctl.reading.listing import list_raw  # noqa: PLC0415 - 40 MB of models come along
+    # 40 MB of models come along.
+    from affinityctl.reading.listing import list_raw  # noqa: PLC0415
+    from extender.core.kube.frames import read_answer  # noqa: PLC0415
 
     pods = pods or PodReader()
     listed: tuple[WatchedResource[Any] | ListedResource, ...]
@@ -418,6 +420,5 @@ async def list_cluster(
                 store = each.storing(state, pods)
                 for raw in raws:
                     store(raw)
-        version = msgspec.json.decode(await client.get("/version", {}), type=_Version)
-        minor = version.minor.removesuffix("+")
-        return int(minor) if minor.isdecimal() else None
+        version = read_answer(await client.get("/version", {}), _Version)
+        return whole_number(version.minor.removesuffix("+"))

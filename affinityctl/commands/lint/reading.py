@@ -52,7 +52,7 @@ IGNORE: Final = "affinity-extender.io/lint-ignore"
 KINDS: Final = frozenset(("Pod", *WORKLOADS))
 
 
-_SCHEDULER: Final = re.compile(r"(?:^|/)kube-scheduler(?::v1\.(\d+))?(?![\w-])")
+_SCHEDULER: Final = re.compile(r"(?:^|/)kube-scheduler(?::v1\.(\d{1,3}))?(?![\w-])")
 _GATES: Final = re.compile(r"--feature-gates[= ](\S+)")
 _MODE: Final = re.compile(rf"--mode[= ]({'|'.join(Mode)})\b")
 
@@ -176,8 +176,8 @@ class _ManifestSpec(RolloutSpec, rename="camel"):
     def claims(self) -> Iterator[tuple[str, str]]:
         """Yield the claims that volumes name, with their paths; nothing of what is no volume."""
         try:
-            volumes = _VOLUMES.decode(self.volumes)
-        except msgspec.DecodeError:
+            volumes = decode(_VOLUMES, self.volumes)
+        except ObjectError:
             return
         for index, each in enumerate(volumes or ()):
             if each.persistent_volume_claim is not None:

@@ -336,6 +336,15 @@ class Template:
         labels = self.around.namespace_labels(self.owner.namespace)
         return term.pods.matches(self.owner.namespace, labels, self.revision(NEW))
 
+    def holds_within(self, narrow: TermAt, wide: TermAt) -> bool:
+        """Return whether the nodes that are known have the wider term's topology key.
+
+        The others are in no domain of it, so it says nothing there. Where no node is known, all are
+        taken to have it.
+        """
+        key = wide.term.topology_key
+        return key == narrow.term.topology_key or not self.eligible_nodes_without(key)
+
     def holds_old_pods_off(self, at: TermAt) -> bool:
         """Return whether the term of a new revision's pod is about the pods of the old one."""
         term = at.unmerged.merged(self.revision(NEW))

@@ -138,8 +138,19 @@ def _pod(spec: Manifest) -> Found:
 
 
 def _update(each: Manifest) -> Found:
-    if (each.get("type") or "RollingUpdate") != "RollingUpdate" and each.get("rollingUpdate"):
+    if not _rolls(each) and each.get("rollingUpdate") is not None:
         yield "rollingUpdate", f"of no use with type {each['type']}"
+
+
+def _rolls(update: Manifest) -> bool:
+    return (update.get("type") or "RollingUpdate") == "RollingUpdate"
+
+
+def _update_of_daemons(each: Manifest) -> Found:
+    """Yield faults of a rolling update alone: with OnDelete, the API server looks at none."""
+    if _rolls(each):
+        for path, what in _rolling_daemons(each.get("rollingUpdate") or {}):
+            yield f"rollingUpdate.{path}", what
 
 
 def _parts(each: Manifest, unavailable: int, surge: int) -> tuple[int, int]:
@@ -270,7 +281,7 @@ CHECKS: Final[Mapping[str, Callable[[Manifest], Found]]] = {
     "StatefulSetUpdateStrategy": _update,
     "RollingUpdateDeployment": _rolling_deployment,
     "RollingUpdateStatefulSetStrategy": _rolling_set,
-    "RollingUpdateDaemonSet": _rolling_daemons,
+    "DaemonSetUpdateStrategy": _update_of_daemons,
     "PodDisruptionBudgetSpec": _budget,
     "DeploymentSpec": _selecting,
     "ReplicaSetSpec": _selecting,

@@ -23,7 +23,7 @@ from extender.core.model.node_resources import Requirements
 from extender.core.model.objects import Pod
 from extender.core.model.workload import DAEMON_SET, JOB, STATEFUL_SET, Identity, revision_labels
 from extender.core.wire.affinity import EVERY_GATE_ON, Gates
-from extender.core.wire.decoding import Json, decode
+from extender.core.wire.decoding import Json, Moment, decode
 from extender.core.wire.manifests import PodAnnotations, PodSpec
 from extender.core.wire.objects import GenerateName, PodReader
 from extender.core.wire.placement import RequirementsReader
@@ -77,7 +77,7 @@ def known_of(workload: Workload) -> KnownWorkload:
 class _Condition(msgspec.Struct, rename="camel"):
     type: str = ""
     status: str = ""
-    last_transition_time: datetime | None = None
+    last_transition_time: Moment | None = None
 
 
 class _Container(msgspec.Struct, rename="camel"):
@@ -107,7 +107,7 @@ class _Status(msgspec.Struct, rename="camel"):
 
 
 class _Metadata(msgspec.Struct, rename="camel"):
-    creation_timestamp: datetime | None = None
+    creation_timestamp: Moment | None = None
 
 
 class _Further(msgspec.Struct):

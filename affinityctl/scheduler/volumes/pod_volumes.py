@@ -14,7 +14,6 @@ from affinityctl.scheduler.volumes.objects import (
     ClaimUse,
     Disk,
 )
-from extender.core.errors import ObjectError
 from extender.core.wire.affinity import read_selector
 from extender.core.wire.decoding import decode
 from extender.core.wire.manifests import LabelSelector
@@ -163,7 +162,4 @@ def read_claim_spec(spec: ClaimSpecManifest, path: str) -> ClaimSpec:
 
 def read_disk_source(kind: str, raw: msgspec.Raw) -> str:
     """Return what tells the disk of a PersistentVolume from others of its kind."""
-    try:
-        return "/".join(_DISK.decode(raw).names)
-    except msgspec.DecodeError as error:
-        raise ObjectError(f"spec.{kind}", str(error)) from error
+    return "/".join(decode(_DISK, raw, f"spec.{kind}").names)

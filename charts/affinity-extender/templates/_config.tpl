@@ -29,7 +29,8 @@
     "tlsCertFile" (printf "%s/tls.crt" $folder)
     "tlsPrivateKeyFile" (printf "%s/tls.key" $folder)
     "clientCAFile" (printf "%s/ca.crt" $folder)
-    "allowedClientNames" (list (include "affinity-extender.scheduler" .))) }}
+    "allowedClientNames" (list (include "affinity-extender.scheduler" .))
+    "shutdownDelaySeconds" 5) }}
 {{- end }}
 {{- mergeOverwrite $config (deepCopy .Values.config) | toYaml }}
 {{- end }}

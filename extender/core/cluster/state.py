@@ -70,6 +70,7 @@ class ClusterState(ClusterView):
         for ledger in self.ledgers:
             ledger.shown(pod, old)
         self._note_place(pod)
+        self._relabel_reserved(pod)
         self._note_victim(pod)
         if old is not None:
             if old.uid != pod.uid:
@@ -203,6 +204,20 @@ class ClusterState(ClusterView):
         claim = Claim(reservation, deadline)
         reservation.claims.append(claim)
         return claim
+
+    def _relabel_reserved(self, pod: Pod) -> None:
+        """Count a pod with the labels that it has now wherever a place is reserved for it.
+
+        By the rules for which the place was reserved: an edit of its annotation is nothing to it.
+        """
+        for reservation in self._reservations.of(pod.key, pod.uid):
+            was = reservation.pod.pod_class
+            pod_class = pod.pod_class.of_spec if was.annotated is None else pod.pod_class
+            if pod_class.labels != was.labels and pod_class.digest == was.digest:
+                pod_class = pod_class.placed(later=was.later)
+                placed = self._place(structs.replace(reservation.pod, pod_class=pod_class))
+                self._displace(reservation.pod)
+                reservation.pod = placed
 
     def release(self, claim: Claim) -> None:
         """Note that a bind was refused; its place stays reserved while others claim it as well."""

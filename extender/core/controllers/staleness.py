@@ -5,12 +5,20 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Collection, Mapping
+from math import inf
+from time import monotonic
 from typing import Final, NoReturn
 
 from extender.core.cluster.state import ClusterState
 from extender.core.ports import Check
 
 LOOK_SECONDS: Final = 1.0
+STILL_SECONDS: Final = 5.0
+"""A process that stood still for so long may have lost the lead to another replica's: the callers
+of what it was asked have given up by then (httpTimeout)."""
+CATCH_UP_SECONDS: Final = 2.0
+"""For what the watches have brought meanwhile. It lies in the sockets, and is read as fast as
+thousands of events a second."""
 
 _log = logging.getLogger(__name__)
 
@@ -23,6 +31,10 @@ class Freshness:
     is still shown and still scores nodes. But where pods that exclude each other may have been
     placed unseen, by another scheduler or by hand, no hard rule can be vouched for:
     `ClusterState.stale` says so, and whatever judges hard rules answers that instead of a verdict.
+
+    A process that stood still (a container that was frozen) wakes up
+    with the picture of before, and calls that are as old. It gives no verdict until it has had the
+    time to read what has come since: `behind`.
     """
 
     def __init__(
@@ -31,8 +43,13 @@ class Freshness:
         limit: float,
         state: ClusterState,
         vital: Collection[str],
+        *,
+        clock: Callable[[], float] = monotonic,
     ) -> None:
         """`limit` is in seconds; `vital` are the resources without which rules cannot be judged."""
+        self._clock = clock
+        self._looked = clock()
+        self._resumed = -inf
         self._silent_for = silent_for
         self._limit = limit
         self._state = state
@@ -42,8 +59,23 @@ class Freshness:
     def check(self, resource: str) -> Check:
         return lambda: self._why(self._silent_for().get(resource))
 
+    def behind(self) -> str | None:
+        """Say so where the process stood still until now, or until a moment ago."""
+        self._note_pause()
+        if self._clock() - self._resumed >= CATCH_UP_SECONDS:
+            return None
+        return "the process stood still, and reads what has changed meanwhile"
+
+    def _note_pause(self) -> None:
+        now = self._clock()
+        if now - self._looked >= LOOK_SECONDS + STILL_SECONDS:
+            _log.warning("the process stood still for %.0f s", now - self._looked)
+            self._looked = self._resumed = now
+
     def look(self) -> None:
         """Log what has become stale or has recovered since the last look, and tell the state."""
+        self._note_pause()
+        self._looked = self._clock()
         silent = self._silent_for()
         stale = frozenset(name for name, seconds in silent.items() if self._why(seconds))
         for name in sorted(stale - self._stale):

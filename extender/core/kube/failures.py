@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from errno import errorcode
 from http import HTTPStatus
+from typing import Final
 
 import aiohttp
 import msgspec
@@ -106,6 +107,9 @@ class _StatusManifest(msgspec.Struct):
     details: _Details | None = None
 
 
+LONGEST_WAIT: Final = 3600.0
+"""Seconds for which a server may have us wait: what is to be tried again in years never is."""
+
 _decode_status = msgspec.json.Decoder(_StatusManifest).decode
 
 
@@ -124,13 +128,17 @@ def failure_from_body(
         status or read.code or 0,
         _one_line(read.reason or phrase or "Unknown"),
         _one_line(read.message or "no message"),
-        retry_after=_seconds(retry_after) or details.retry_after_seconds,
+        retry_after=_bounded(_seconds(retry_after) or details.retry_after_seconds),
         causes=frozenset(cause.reason for cause in details.causes or () if cause.reason),
     )
 
 
 def _one_line(text: str) -> str:
     return shortened(" ".join(text.split()))
+
+
+def _bounded(seconds: float | None) -> float | None:
+    return None if seconds is None else min(max(seconds, 0.0), LONGEST_WAIT)
 
 
 def _seconds(header: str | None) -> float | None:

@@ -14,6 +14,7 @@ from extender.core.kube.observers import ReflectorObserver, shortened
 from extender.core.kube.pacing import ObjectSlices, Timing
 from extender.core.kube.watching import Snapshot
 from extender.core.logs import CHANGES
+from extender.core.wire.decoding import whole_number
 
 _log = logging.getLogger(__name__)
 
@@ -128,7 +129,8 @@ class Mirror(Generic[T]):
 def is_older(version: str, than: str) -> bool:
     """Return whether a version is certainly from before another one."""
     # Versions are opaque unless both are numbers, as all that Kubernetes serves are.
-    return version.isdecimal() and than.isdecimal() and int(version) < int(than)
+    one, other = whole_number(version), whole_number(than)
+    return one is not None and other is not None and one < other
 
 
 T_contra = TypeVar("T_contra", contravariant=True)

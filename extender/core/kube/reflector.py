@@ -54,6 +54,7 @@ from extender.core.kube.pacing import (
 )
 from extender.core.kube.watching import Lister
 from extender.core.model.keys import Identity
+from extender.core.wire.decoding import whole_number
 
 _log = logging.getLogger(__name__)
 
@@ -175,7 +176,9 @@ class Reflector(Generic[T]):
         etcd was restored from a backup.
         """
         known = self.mirror.version
-        return known.isdecimal() and is_older(await self._lister.present_version(), known)
+        if whole_number(known) is None:
+            return False
+        return is_older(await self._lister.present_version(), known)
 
     def _is_senseless(self) -> bool:
         """Note a line that makes no sense; return whether one from the same version did not either.
@@ -250,4 +253,5 @@ class Reflector(Generic[T]):
 
 
 def _is_as_new(version: str, as_: str) -> bool:
-    return version.isdecimal() and as_.isdecimal() and int(version) >= int(as_)
+    one, other = whole_number(version), whole_number(as_)
+    return one is not None and other is not None and one >= other

@@ -135,6 +135,9 @@ class Metrics(ObserverMetrics):
         self.loop_lag = make.histograms(
             "event_loop_lag_seconds", "How late a timer of the event loop fires.", LAG_BUCKETS
         )
+        self.loop_tasks = make.gauges(
+            "event_loop_tasks", "Tasks of the event loop, whether they run or wait."
+        )
 
     def calls(self) -> Calls:
         """Read back what came of callbacks; about a millisecond, so call it in a thread."""

@@ -22,9 +22,11 @@ KNOWN_SCHEDULERS: Final = frozenset((DEFAULT_SCHEDULER, "affinity-scheduler"))
 """Those that go by the rules here: Kubernetes' own, and the second one of manifests and chart."""
 SPREAD: Final = "topologySpreadConstraints"
 VOLUMES: Final = "volumes"
-HARD: Final = ("resourceClaims", SPREAD, VOLUMES)
+RESTARTS: Final = "restartPolicyRules"
+HARD: Final = ("resourceClaims", RESTARTS, SPREAD, VOLUMES)
 """Fields of a pod for which the scheduler may refuse nodes, and which are not looked at here:
-topology spread constraints, only those that cannot be read."""
+topology spread constraints, only those that cannot be read; of rules about restarts those that
+restart all containers, which nodes have to declare (NodeDeclaredFeatures, a plugin since 1.36)."""
 
 EVERY_ADDRESS = ""
 """In the place of one address of the node: the port is taken on all of them."""

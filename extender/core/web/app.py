@@ -46,17 +46,25 @@ def callbacks_app(
     metrics: Metrics,
     max_body_bytes: int,
     hosts: Collection[str] | None = (),
+    stopping: Callable[[], bool] = lambda: False,
 ) -> web.Application:
     """Serve POST /<verb> for each callback there is.
 
     Answers carry Content-Length and are never compressed or chunked: Go reads one JSON value and
     gives up the connection when more follows. `hosts` are names of this server, as for `Callers`.
+    While it is `stopping`, each answer is the last one of its connection, so that the scheduler's
+    next call goes to another replica, and not to a socket that is just being closed.
     """
     app = web.Application(client_max_size=max_body_bytes, middlewares=[_closing])
     # What all calls pass is on record once it is called: the scheduler need not.
     wanted = (verb for verb, each in callbacks.items() if not isinstance(each, Passing))
     port = _Shared(
-        metrics, Callers(hosts), Arrivals(), LastCalls(wanted), dict.fromkeys(callbacks, 0)
+        metrics,
+        Callers(hosts),
+        Arrivals(),
+        LastCalls(wanted),
+        dict.fromkeys(callbacks, 0),
+        stopping,
     )
     app[ARRIVALS], app[LAST_CALLS], app[CALLBACKS] = port.arrivals, port.calls, callbacks
     for name, callback in callbacks.items():
@@ -73,6 +81,7 @@ class _Shared:
     arrivals: Arrivals
     calls: LastCalls
     in_flight: dict[str, int]
+    stopping: Callable[[], bool]
 
 
 @web.middleware
@@ -124,6 +133,8 @@ def _handler(name: str, callback: Callback, port: _Shared) -> Handler:
                 _log.log(TRACE, "%s: answered %d in %.6f s", name, code, perf_counter() - start)
             # The scheduler need not wait for it.
             soon(partial(port.metrics.requests.observe, perf_counter() - start, name, str(code)))
+        if port.stopping():
+            response.force_close()
         return response
 
     return handle

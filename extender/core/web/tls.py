@@ -64,18 +64,22 @@ class ServerTLS:
         self.context.sni_callback = self._hand_on
 
     def refresh(self) -> None:
-        """Take the files over if they have changed; blocks for as long as reading them does."""
+        """Take the files over if they have changed; blocks for as long as reading them does.
+
+        What could not be used is tried each time: that may be due to the moment, not to the files.
+        """
         seen = fingerprint(self._files.values())
-        if seen == self._seen:
+        if seen == self._seen and self._unusable is None:
             return
-        self._seen = seen
+        is_news, self._seen = seen != self._seen, seen
         try:
             self._current = self._take_over()
         except ConfigError as error:
             # Perhaps only half of a pair is written so far; then the other half is a change, too.
             self._unusable = str(error)
-            _log.warning("Keeping the old TLS files: %s", error)
-            self._on_reload(False)  # noqa: FBT003 - the outcome is all there is to tell
+            if is_news:
+                _log.warning("Keeping the old TLS files: %s", error)
+                self._on_reload(False)  # noqa: FBT003 - the outcome is all there is to tell
         else:
             _log.info("TLS files have changed, new connections use them")
             self._on_reload(True)  # noqa: FBT003 - the outcome is all there is to tell

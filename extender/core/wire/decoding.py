@@ -10,6 +10,7 @@ import mmap
 import platform
 import sys
 from collections.abc import Callable
+from datetime import datetime
 from threading import Lock
 from typing import Annotated, Final, TypeAlias, TypeVar
 
@@ -36,6 +37,8 @@ _USUAL: Final = sys.getrecursionlimit()
 _deep: Final = Lock()
 
 Int32: TypeAlias = Annotated[int, Meta(ge=-(1 << 31), lt=1 << 31)]
+Moment: TypeAlias = Annotated[datetime, Meta(tz=True)]
+"""As RFC 3339 has it. Of a time without an offset nothing says when it is."""
 Int64: TypeAlias = Annotated[int, Meta(ge=-(1 << 63), le=(1 << 63) - 1)]
 
 

@@ -9,14 +9,13 @@ at them (`gc=False`, and tuples): what is decoded never refers to itself in a ci
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from datetime import datetime
 from itertools import accumulate
 
 import msgspec
 from msgspec import defstruct
 
 from extender.core.model.labels import Operator
-from extender.core.wire.decoding import Int32, Int64
+from extender.core.wire.decoding import Int32, Int64, Moment
 from extender.core.wire.limits import RuleLimits
 
 NULL = msgspec.Raw(b"null")
@@ -169,6 +168,7 @@ class Container(msgspec.Struct, gc=False):
 
     resources: msgspec.Raw = NULL
     restartPolicy: str | None = None
+    restartPolicyRules: msgspec.Raw = NULL
     ports: msgspec.Raw = NULL
 
 
@@ -211,7 +211,7 @@ class PodStatus(msgspec.Struct):
     phase: str | None = None
     nominatedNodeName: str | None = None
     qosClass: str | None = None
-    startTime: datetime | None = None
+    startTime: Moment | None = None
     conditions: msgspec.Raw = NULL
 
 

@@ -6,7 +6,8 @@ And what the conditions in its status say: of its end, and of the rules that it 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
+from hashlib import blake2b
 from itertools import chain
 from sys import getsizeof
 from typing import TypeAlias
@@ -19,6 +20,7 @@ from extender.core.model.lru_cache import CountedCache, LruCache
 from extender.core.model.node_resources import (
     DEFAULT_SCHEDULER,
     EVERY_ADDRESS,
+    RESTARTS,
     VOLUMES,
     HostPort,
     HostPorts,
@@ -57,6 +59,7 @@ _SCHEDULED = SCHEDULED.encode()
 _NAME = DISRUPTION_TARGET.encode()
 _RECORD = RULES_AT_PLACEMENT.encode()
 _READY = b'"Ready"'
+_RESTARTS_ALL = b'"RestartAllContainers"'
 
 _EXISTS = "Exists"
 _EQUAL = "Equal"
@@ -66,6 +69,8 @@ ANYWHERE = frozenset(
     ("name", "configMap", "secret", "emptyDir", "projected", "downwardAPI", "hostPath", "image")
 )
 """Volumes that no node is refused for."""
+LONGEST_UID = 64
+"""The API server makes 36 characters, and takes any number from a tenant's owner reference."""
 LONGEST_REFERENCES = 1_024
 """Bytes of owner references that are kept: some six."""
 _SPELLINGS_OF_EVERY = frozenset(("", "0.0.0.0"))  # noqa: S104 - nothing is bound here
@@ -106,8 +111,12 @@ def _volumes(spec: PodSpec) -> Sequence[Fields]:
 
 
 def _unmodelled(spec: PodSpec, volumes: Sequence[Fields]) -> tuple[str, ...]:
-    """Return the fields that only the scheduler looks at: volumes, devices."""
+    """Return the fields that only the scheduler looks at: volumes, devices, features of nodes."""
     found = []
+    for each in chain(spec.containers or (), spec.initContainers or ()):
+        if each.restartPolicyRules is not NULL and _RESTARTS_ALL in bytes(each.restartPolicyRules):
+            found.append(RESTARTS)
+            break
     if spec.resourceClaims:
         found.append("resourceClaims")
     if volumes:
@@ -212,8 +221,15 @@ def _controllers(references: list[OwnerReference] | tuple[()]) -> Iterator[Owner
     for each in references:
         if each.controller:
             # In manifests there is no uid; there the name is as good.
-            uid = each.uid or f"{each.kind}/{each.name}"
+            uid = _bounded(each.uid) or f"{each.kind}/{each.name}"
             yield Owner(each.kind, each.name, uid, each.apiVersion)
+
+
+def _bounded(uid: str) -> str:
+    """Return a uid, or a short one in place of a long one: it is written beside the Lease."""
+    if len(uid) <= LONGEST_UID:
+        return uid
+    return blake2b(uid.encode(), digest_size=16).hexdigest()
 
 
 class ContainerPort(msgspec.Struct, gc=False):
@@ -310,7 +326,10 @@ def _said(conditions: bytes, of: str, status: str, reasons: Collection[str]) -> 
 def moment(written: str | None) -> int | None:
     """Return a time in seconds since 1970; None for what no API server has written."""
     try:
-        return None if written is None else int(datetime.fromisoformat(written).timestamp())
+        if written is None:
+            return None
+        # One before the year 1 of UTC can be reckoned with, and not be shown.
+        return int(datetime.fromisoformat(written).astimezone(UTC).timestamp())
     except (ValueError, OverflowError):
         return None
 

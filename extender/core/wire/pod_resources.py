@@ -8,20 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TypeAlias, TypeVar
+from typing import TypeAlias
 
 import msgspec
 
-from extender.core.errors import ObjectError
 from extender.core.model import memory
 from extender.core.model.lru_cache import LruCache
 from extender.core.model.node_resources import PODS, Requests
 from extender.core.wire.class_cache import decoded_size
+from extender.core.wire.decoding import decode
 from extender.core.wire.limits import PER
 from extender.core.wire.manifests import ALWAYS, NULL, Container, PodSpec
 from extender.core.wire.quantities import read_exact_amounts, rounded
-
-T = TypeVar("T")
 
 Amounts: TypeAlias = dict[str, int]
 """Billionths of a unit by resource."""
@@ -116,7 +114,7 @@ def read_pod_resources(spec: PodSpec) -> PodResources:
         tuple(_containers(spec.containers, "spec.containers")),
         tuple(_containers(spec.initContainers, "spec.initContainers")),
         None if bytes(spec.resources) == _NULL else _read(spec.resources, "spec.resources"),
-        read_exact_amounts(_decode(_OVERHEAD, spec.overhead, "spec.overhead"), "spec.overhead"),
+        read_exact_amounts(decode(_OVERHEAD, spec.overhead, "spec.overhead"), "spec.overhead"),
     )
 
 
@@ -129,7 +127,7 @@ def _containers(found: Iterable[Container] | None, path: str) -> Iterator[Resour
 
 
 def _read(raw: msgspec.Raw, path: str) -> Resources:
-    found = _decode(_RESOURCES, raw, path) or _Manifest()
+    found = decode(_RESOURCES, raw, path) or _Manifest()
     return Resources(
         read_exact_amounts(found.requests, f"{path}.requests"),
         read_exact_amounts(found.limits, f"{path}.limits"),
@@ -168,13 +166,6 @@ def _add(sums: Amounts, more: Mapping[str, int]) -> None:
 def _raise(sums: Amounts, least: Mapping[str, int]) -> None:
     for resource, amount in least.items():
         sums[resource] = max(sums.get(resource, 0), amount)
-
-
-def _decode(decoder: msgspec.json.Decoder[T], raw: msgspec.Raw, path: str) -> T:
-    try:
-        return decoder.decode(raw)
-    except msgspec.DecodeError as error:
-        raise ObjectError(path, str(error)) from error
 
 
 class RequestsReader:

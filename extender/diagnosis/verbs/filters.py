@@ -12,7 +12,7 @@ from typing import ClassVar, Final
 
 from extender.core.cluster.state import ClusterState
 from extender.core.errors import ObjectError, bounded
-from extender.core.model.node_resources import KNOWN_SCHEDULERS, SPREAD, VOLUMES
+from extender.core.model.node_resources import KNOWN_SCHEDULERS, RESTARTS, SPREAD, VOLUMES
 from extender.core.model.objects import Pod
 from extender.core.model.verdict import ANNOTATIONS, NAMED_NODES, NODE_UNSCHEDULABLE, Reason
 from extender.core.model.wording import some
@@ -33,6 +33,8 @@ RUNTIME_CLASS: Final = "runtimeClassName"
 NOT_MODELLED: Final = {
     SPREAD: f"its {SPREAD} are not looked at",
     "resourceClaims": "its resourceClaims are not looked at",
+    RESTARTS: f"its {RESTARTS} restart all containers, and whether nodes declare that is not "
+    "looked at",
     RUNTIME_CLASS: "what its RuntimeClass adds (node selector, tolerations, overhead) is not known",
 }
 """Fields for which the scheduler may refuse nodes, and nothing here does; of the first, only what

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple, TypeAlias
 
 from extender.core.model.labels import TEMPLATE_HASH
-from extender.core.model.node_resources import PODS
+from extender.core.model.node_resources import PODS, RESTARTS
 from extender.core.model.verdict import AnyReason, Reason
 from extender.core.model.workload import DAEMON_SET
 from extender.core.verbs.rules import Refusal
@@ -58,7 +58,7 @@ OF_NOTES: Final[Mapping[str, Cure]] = {
     ),
     "noSuchNode": Cure(
         "Leave spec.nodeName to the scheduler. If the node does not come back, delete the pod: its "
-        "controller makes another one",
+        "controller, if it has one, makes another one; else make it anew from its manifest",
         alone=True,
     ),
     "groupInOtherProfile": Cure("Create all pods of its group again with that schedulerName"),
@@ -146,6 +146,7 @@ OF_NOTES: Final[Mapping[str, Cure]] = {
 OF_UNKNOWN: Final = {
     "schedulingGroup": "See whether the other pods of its group fit: all of them have to",
     "resourceClaims": "Look at the events of the pod and at its ResourceClaims",
+    RESTARTS: "Look at the events of the pod and at status.declaredFeatures of the nodes",
 }
 """By the field that is not looked at, of a pod that fits by all else."""
 

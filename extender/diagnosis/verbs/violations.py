@@ -130,13 +130,27 @@ class Watch:
         """Take over what a step found; yield what was not known yet, once each.
 
         None is yielded after a look that brought no news, so that each item is one look at pods.
+        A rule may stay broken while its pods are replaced: it is shown by pods that are there.
         """
         for violation in found:
-            if violation not in self._known and len(self._known) < MOST_KNOWN:
-                shown = witnesses(self._state, violation)
-                if shown is not None:
-                    self._known[violation] = shown
-                yield None if shown is None else (violation, shown)
+            before = self._known.get(violation)
+            full = before is None and len(self._known) >= MOST_KNOWN
+            if full or (before is not None and self._are_there(violation, before)):
+                continue
+            shown = witnesses(self._state, violation)
+            if shown is not None:
+                self._known[violation] = shown
+            yield None if shown is None or before is not None else (violation, shown)
+
+    def _are_there(self, violation: Violation, shown: Witnesses) -> bool:
+        """Return whether the pods that show a violation are still placed in its domain; O(1)."""
+        pods, nodes, key = self._state.pods, self._state.nodes, violation.term.topology_key
+        there = [pods.get(each) for each in (shown.owner, shown.other) if each is not None]
+        on = [None if each is None else each.node for each in there]
+        return all(
+            node is not None and node in nodes and nodes.labels(node).get(key) == violation.domain
+            for node in on
+        )
 
     def drop_ended(self, still: Container[Violation]) -> Iterator[News | None]:
         """Forget what a whole round did not find and nobody shows; yield it, as `take` does.

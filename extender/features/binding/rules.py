@@ -58,6 +58,7 @@ def unconfirmed_support(
 ) -> list[Reservation]:
     """Return the reservations without which a pod's required affinity is not met on a node.
 
+    Places of its own are among them, if they would help another pod like it.
     Those of pods that are known to be bound do not count. In-tree counts a pod from the moment it
     is assumed; the binds of two pods run side by side, so the one that must be near the other may
     be bound first, and stay alone when the other's bind fails.
@@ -68,14 +69,12 @@ def unconfirmed_support(
     support = [
         each
         for each in state.reservations
-        if not each.confirmed
-        and each.pod.uid != pod.uid
-        and attracted(state, each.pod.pod_class, own)
+        if not each.confirmed and attracted(state, each.pod.pod_class, own)
     ]
     if not support:
         return []
     asked = state.nodes.asked([node])
-    gone = [each.pod for each in support]
+    gone = [each.pod for each in support if each.pod.uid != pod.uid]
     # Whether a pod nominated there is in the way is no matter here: no bind changes that.
     alone = judge(state, pod, asked, plugins, gone=gone, nominated=False)
     return support if alone.refused else []
@@ -97,7 +96,7 @@ class Support:
         self._none.clear()
 
     def of(self, pod: Pod, node: str) -> list[Reservation]:
-        """Return what `unconfirmed_support` does; O(1) where it returned nothing for such a pod."""
+        """Return the support of a pod, its own places apart; O(1) where such a pod had none."""
         if self._state.version != self._version:
             self._version = self._state.version
             self._none.clear()
@@ -109,4 +108,4 @@ class Support:
         support = unconfirmed_support(self._state, pod, node, self._plugins)
         if not support:
             self._none.add(alike)
-        return support
+        return [each for each in support if each.pod.uid != pod.uid]

@@ -8,6 +8,7 @@ from collections.abc import Collection, Hashable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
+from http import HTTPStatus
 from math import inf
 from typing import Any, Final
 
@@ -15,6 +16,7 @@ from extender.core.callbacks.refused_pods import RefusedPods
 from extender.core.model.objects import Pod
 from extender.core.model.wording import plural
 from extender.core.web.offered import Asked, View
+from extender.core.web.turns import QueryError
 from extender.diagnosis.verbs.explanation import Explanation
 from extender.diagnosis.verbs.telling import summary
 from extender.diagnosis.verbs.waiting import cause_of, kind_of
@@ -107,7 +109,13 @@ async def _telling(explain: Explain, kinds: Sequence[_Kind]) -> list[_Told]:
     with suppress(TimeoutError):
         async with asyncio.timeout(SECONDS):
             for kind in kinds:
-                found = await explain.explained(kind.oldest, partial(_told_of, kind))
+                try:
+                    found = await explain.explained(kind.oldest, partial(_told_of, kind))
+                except QueryError as error:
+                    if error.status is not HTTPStatus.UNPROCESSABLE_ENTITY:
+                        raise
+                    # That is of this pod alone: a tenant's long rules hide no other's pods.
+                    found = _Told(kind, "not looked into", str(error))
                 told.append(found)
     return told
 

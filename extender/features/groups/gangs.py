@@ -73,6 +73,7 @@ class Gangs:
         self._most_held = most_held
         self._gatherings: dict[str, _Gathering] = {}
         self._too_few: CountedCache[str, bool] = CountedCache(MOST_REMEMBERED)
+        members.ended.append(self._too_few.pop)
 
     def has(self, pod: Pod) -> bool:
         return pod.spec.group is not None

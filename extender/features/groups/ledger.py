@@ -20,6 +20,8 @@ class Members(Ledger):
     """Pods that have not ended, by their group and namespace/name; O(1) for each event."""
 
     def __init__(self, state: ClusterView) -> None:
+        self.ended: Final[list[Callable[[str], None]]] = []
+        """Hear of each group whose last member has gone; the next of its name is another group."""
         self._state = state
         self._of: dict[str, dict[str, Pod]] = {}
         self._changes = 0
@@ -49,7 +51,8 @@ class Members(Ledger):
 
     def shown(self, pod: Pod | None, before: Pod | None) -> None:
         """Take over a pod as it is now."""
-        if before is not None and (group := before.spec.group) is not None:
+        group = None if before is None else before.spec.group
+        if before is not None and group is not None:
             self._changes += 1
             members = self._of[group]
             del members[before.key]
@@ -58,6 +61,9 @@ class Members(Ledger):
         if pod is not None and pod.spec.group is not None and not pod.status.terminal:
             self._changes += 1
             self._of.setdefault(pod.spec.group, {})[pod.key] = pod
+        if group is not None and group not in self._of:
+            for tell in self.ended:
+                tell(group)
 
     def audit(self) -> Iterator[str | None]:
         """Look for each pod with a group among its members, and the other way round."""

@@ -26,7 +26,8 @@ class Groups(Part, Hook):
             return _none
         from extender.features.groups.pod_groups import PodGroups  # noqa: PLC0415
 
-        return PodGroups(api.client, context.clocks.clock).needed
+        members = members_of(context.state)
+        return PodGroups(api.client, context.clocks.clock, members).needed
 
 
 async def _none(group: str) -> int:

@@ -17,6 +17,7 @@ from extender.core.model.keys import name_of, namespace_of
 from extender.core.model.lru_cache import CountedCache
 from extender.core.timing import LogThrottle
 from extender.core.wire.decoding import Int64, decode
+from extender.features.groups.ledger import Members
 
 APIS: Final = tuple(f"/apis/scheduling.k8s.io/{each}" for each in ("v1beta1", "v1alpha2"))
 """The second is that of Kubernetes 1.36, which has no other."""
@@ -51,10 +52,11 @@ _POD_GROUP = msgspec.json.Decoder(_PodGroup)
 class PodGroups:
     """What the API server says of pod groups, for a moment."""
 
-    def __init__(self, client: ApiClient, clock: Callable[[], float]) -> None:
+    def __init__(self, client: ApiClient, clock: Callable[[], float], members: Members) -> None:
         self._client = client
         self._clock = clock
         self._known: CountedCache[str, tuple[int, float]] = CountedCache(MOST_KNOWN)
+        members.ended.append(self._known.pop)
         self._log = LogThrottle(_log, clock=clock)
 
     async def needed(self, group: str) -> int | None:

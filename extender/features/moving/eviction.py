@@ -19,7 +19,6 @@ from extender.core.ports import Check
 from extender.features.moving.event_recorder import EventRecorder
 from extender.features.moving.limits import CircuitBreaker
 from extender.features.moving.mover import REST_SECONDS, EvictionLimits, Mover
-from extender.features.moving.moves import UNSEEN_SECONDS
 from extender.features.moving.record import BrokenRules, Record
 from extender.features.moving.rules.evicting import Outcome, first_look
 from extender.features.moving.rules.execution import Execution
@@ -30,6 +29,8 @@ MOST_A_SECOND: Final = 500
 """Pods that are looked at again, on average: at some 50 µs each, a fortieth of a core."""
 MOST_WAITING: Final = 1_000_000
 """Pods that are waited for; each has a record anyway, and there are no more than pods."""
+UNSEEN_SECONDS: Final = 10.0
+"""How long the watch may take to show that an evicted pod is being deleted."""
 MOST_TOLD: Final = 10
 """Namespaces of whose pauses is told at a time."""
 

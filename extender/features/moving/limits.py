@@ -10,6 +10,8 @@ from typing import Final
 from extender.core.controllers.history import HOUR
 from extender.core.controllers.rates import WINDOW_SECONDS
 
+NEAR_SECONDS: Final = 5.0
+"""How long a namespace is given way to: its pod may have ceased to break its rule."""
 EVERYBODY: Final = 1.0
 """The share that no number of pods exceeds."""
 
@@ -72,6 +74,39 @@ class Pauses:
 
     def hold(self, namespace: str) -> bool:
         return self.all or namespace in self.namespaces
+
+
+class FairTurns:
+    """Whose turn it is of the namespaces that wait for one: whose last one is longest ago.
+
+    So a tenant with many pods to move does not take the turns of all others.
+    """
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._served: dict[str, float] = {}
+        """When each has had its last turn, within an hour."""
+        self._due: dict[str, float] = {}
+        """When a pod of each comes to look for its turn."""
+
+    def wait(self, namespace: str, seconds: float) -> None:
+        """Note that a pod comes again after so many seconds."""
+        self._due[namespace] = self._clock() + seconds
+
+    def has(self, namespace: str) -> bool:
+        """Return whether none of those who are about to come has waited longer."""
+        now = self._clock()
+        near = {name for name, due in self._due.items() if abs(now - due) < NEAR_SECONDS}
+        mine = self._served.get(namespace, 0.0)
+        return all(self._served.get(name, 0.0) >= mine for name in near)
+
+    def take(self, namespace: str) -> None:
+        """Note that a namespace has its turn."""
+        now = self._clock()
+        self._due = {name: due for name, due in self._due.items() if now - due < NEAR_SECONDS}
+        self._due.pop(namespace, None)
+        self._served = {name: at for name, at in self._served.items() if now - at < HOUR}
+        self._served[namespace] = now
 
 
 class CircuitBreaker:

@@ -13,6 +13,7 @@ from extender.core.timing import LONGEST_PAUSE_SECONDS
 from extender.core.verbs.nominating import Chooser
 from extender.features.moving.event_recorder import EventRecorder
 from extender.features.moving.last_look import LastLookAtMoves
+from extender.features.moving.limits import FairTurns
 from extender.features.moving.ports import Evicted, Eviction
 from extender.features.moving.record import Record
 from extender.features.moving.rules.evicting import (
@@ -70,6 +71,7 @@ class Mover:
         self._last_look = LastLookAtMoves(shared.books.watch, shared.port.objects)
         self._warm_up = context.warm_up
         self._window, self._moves = turns.window, turns.moves
+        self._fair = FairTurns(clock)
 
     async def move(self, pod: Pod, record: Record, first: Assessment) -> float | None:
         owner = pod.controller
@@ -104,10 +106,13 @@ class Mover:
             record.outcome = refusal.outcome
             return min(max(refusal.rest or REST_SECONDS, REST_SECONDS), LONGEST_PAUSE_SECONDS)
         rest = self._window.rest()
-        if rest > 0:
-            record.outcome = Outcome.TURN
-            return rest
-        return None
+        if rest <= 0:
+            if self._fair.has(owner.namespace):
+                return None
+            rest = REST_SECONDS
+        self._fair.wait(owner.namespace, rest)
+        record.outcome = Outcome.TURN
+        return rest
 
     async def _carry_out(
         self, pod: Pod, record: Record, owner: Controller, cause: EvictionCause, target: str
@@ -115,17 +120,17 @@ class Mover:
         """Evict a pod; the turn is taken before anything is awaited, and given back if need be."""
         if self._moves.begin(pod, target, ended=self._recorder.ended) is None:
             return REST_SECONDS
-        self._window.take()
-        kept = False
+        self._fair.take(owner.namespace)
+        turn, kept = self._window.take(), False
         try:
             version = await self._may_go(pod, record, cause, target)
             if version is not None:
                 kept = await self._ask(pod, record, target, version)
         finally:
             if kept:
-                self._window.done()
+                self._window.done(turn)
             else:
-                self._window.give_back()
+                self._window.give_back(turn)
             self._moves.settle(owner, kept=kept and not self._dry_run)
         if record.outcome in {Outcome.EVICTED, Outcome.DRY_RUN}:
             await self._recorder.went(pod, record, target, dry_run=self._dry_run)

@@ -22,6 +22,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Final, NamedTuple
 
+from extender.core.cluster.ledgers.reservations import RESERVATION_SECONDS
 from extender.core.controllers.history import HOUR
 from extender.core.model.keys import Key, key_of, name_of
 from extender.core.model.objects import Controller, Pod
@@ -34,8 +35,8 @@ from extender.features.moving.rules.evicting import Outcome
 from extender.features.moving.rules.successors import Succession
 from extender.features.moving.written import WrittenController, WrittenMoves
 
-UNSEEN_SECONDS: Final = 10.0
-"""How long the watch may take to show that an evicted pod is being deleted."""
+LATE_SECONDS: Final = RESERVATION_SECONDS
+"""How long an eviction without an answer may yet be carried out: as long as a Binding."""
 REPLACED_SECONDS: Final = 60.0
 """How long the controller and the scheduler may take to replace a pod that is gone."""
 READY_SECONDS: Final = 600.0
@@ -305,7 +306,7 @@ class Moves:
         pod = self._state.pod(move.pod.key, move.pod.uid)
         if pod is not None:
             seen = pod.status.deleting
-            patience = READY_SECONDS if seen or move.carried_out else UNSEEN_SECONDS
+            patience = READY_SECONDS if seen or move.carried_out else LATE_SECONDS
             if now - move.asked_at < patience:
                 return
             if seen:
@@ -421,15 +422,17 @@ class Moves:
     def _written_of(self, owner: Controller, now: float) -> WrittenController:
         past, move = self._past.get(owner) or _Past(), self._open.get(owner)
         owed, forgiven = past.owed, past.forgiven_at - now
+        rests = past.rests_until - now
         if move is not None:
             # It may not be sent any more; then there are as many as there were.
             owed, forgiven = move.ready - (not move.pod.status.ready), DAY
+            rests = rests if move.carried_out else max(rests, LATE_SECONDS)
         return WrittenController(
             owner.namespace,
             owner.uid,
             past.misses,
             now - past.missed_at,
-            past.rests_until - now,
+            rests,
             owed,
             forgiven,
             [(name_of(each.key), uid, each.until - now) for uid, each in past.landed.items()],

@@ -239,16 +239,15 @@ class RepairController:
         if not self._mover.begin(move):
             return
         # The lead is confirmed after this: should it pass on, the next leader has heard of it.
-        window.take()
+        turn, kept = window.take(), False
         self._moves.hour.take(owner.namespace)
-        kept = False
         try:
             kept = await self._mover.carry_out(owner, known, move)
         finally:
             if kept:
-                window.done()
+                window.done(turn)
             else:
-                window.give_back()
+                window.give_back(turn)
             self._moves.settle(owner, kept=kept and not self._eviction.dry_run)
         if not kept:
             self._moves.hour.give_back()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from heapq import nsmallest
 from typing import Any, Final
 
 from extender.core.web.offered import Tile, View
@@ -45,7 +46,7 @@ async def overview(
         "failures": failures,
         "recent": recent,
         "callbacks": list(_callbacks(status, recent)),
-        "causes": found[:MOST_CAUSES],
+        "causes": nsmallest(MOST_CAUSES, found, key=lambda each: (-each.pods, each.reason)),
         "most_pods": MOST_PODS,
         "uncounted": len(shown.state.waiting_pods) - MOST_PODS,
         "more_causes": len(found) - MOST_CAUSES,

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
 from math import inf
@@ -62,8 +63,8 @@ class Cause:
         return next(found, OTHER)
 
 
-async def causes(state: ClusterState) -> list[Cause]:
-    """Group the pods that wait, those of most pods first; MOST_PODS at most."""
+async def causes(state: ClusterState) -> Sequence[Cause]:
+    """Group the pods that wait, in any order; MOST_PODS at most, each of which may have its own."""
     found: dict[str, Cause] = {}
     read: dict[str, str] = {}
     for place, pod in enumerate([*islice(state.waiting_pods, MOST_PODS)]):
@@ -72,13 +73,15 @@ async def causes(state: ClusterState) -> list[Cause]:
         if not pod.status.deleting:
             reason = _reason(pod, read)
             found.setdefault(reason, Cause(reason, pod)).add(pod)
-    return sorted(found.values(), key=lambda each: (-each.pods, each.reason))
+    return list(found.values())
 
 
 async def count(state: ClusterState, row: GaugeRow) -> None:
     """Set how many pods wait, by REASONS."""
     found: Counter[str] = Counter()
-    for each in await causes(state):
+    for place, each in enumerate(await causes(state)):
+        if place % STEP == 0:
+            await asyncio.sleep(0)
         found[each.known] += each.pods
     for reason in REASONS:
         row.set(found[reason], reason)

@@ -20,6 +20,9 @@ from extender.features.quota import quotas as model
 from extender.features.quota.ledger import QuotaInUse, quotas_of
 from extender.features.quota.quotas import CROSS_NAMESPACE_NAMES, RESOURCE_QUOTA, ResourceQuota
 
+OF_CLAIMS: Final = "VolumeAttributesClass"
+"""A scope of volume claims: no pod is in it, so a quota that has it is about none, whatever the
+operator (podMatchesScopeFunc in pkg/quota/v1/evaluator/core/pods.go)."""
 SCOPES = frozenset(
     (
         model.TERMINATING,
@@ -27,8 +30,7 @@ SCOPES = frozenset(
         model.BEST_EFFORT,
         model.NOT_BEST_EFFORT,
         model.PRIORITY_CLASS,
-        # Of volume claims: no pod is in it, so a quota that has it is about none.
-        "VolumeAttributesClass",
+        OF_CLAIMS,
         *CROSS_NAMESPACE_NAMES,
     )
 )
@@ -86,11 +88,13 @@ def _requirements(spec: QuotaSpec) -> Iterator[Requirement]:
 def _requirement(expression: ScopeRequirement, path: str) -> Requirement:
     scope, operator = _scope(expression.scope_name, f"{path}.scopeName"), expression.operator
     values = frozenset(expression.values or ())
-    if operator is not Operator.EXISTS and scope != model.PRIORITY_CLASS:
+    if operator is not Operator.EXISTS and scope not in {model.PRIORITY_CLASS, OF_CLAIMS}:
         raise ObjectError(f"{path}.operator", f"scope {scope} takes Exists and no other")
     fault = values_fault(operator, values)
     if fault is not None:
         raise ObjectError(f"{path}.values", fault)
+    if scope == OF_CLAIMS:
+        return Requirement(scope, Operator.EXISTS)
     return Requirement(scope, operator, values)
 
 

@@ -71,11 +71,11 @@ class Quotas(Part, Hook):
         if reason is QuotaReason.QUOTA:
             self._refusals.count("Bind")
 
-    def _show(self, asked: Asked) -> View:
+    async def _show(self, asked: Asked) -> View:
         from extender.features.quota.page import quotas  # noqa: PLC0415
 
         check_known(self._unready)
-        return quotas(self._state, asked, limited=self._limited)
+        return await quotas(self._state, asked, limited=self._limited)
 
 
 PART = Quotas

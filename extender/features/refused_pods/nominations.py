@@ -179,12 +179,18 @@ class Nominations:
             nomination.deadline = self._clock() + self._patience
 
     async def withdraw_all(self) -> None:
-        """Withdraw the nominations of pods that have no node and are not left to the scheduler."""
-        for uid, nomination in list(self._records.begun.items()):
-            record, seen = self._records.get(uid), observe(self._state, nomination.pod)
-            # It may have been left to the scheduler while another one was withdrawn.
-            if record is not None and record.begun is nomination and seen.node is None:
-                await self.withdraw(record, nomination, "withdrawn")
+        """Withdraw the nominations of pods that have no node and are not left to the scheduler.
+
+        All at once: an answer that does not come costs the others nothing.
+        """
+        records = filter(None, map(self._records.get, self._records.begun))
+        await asyncio.gather(
+            *(
+                self.withdraw(each, each.begun, "withdrawn")
+                for each in records
+                if each.begun is not None and observe(self._state, each.begun.pod).node is None
+            )
+        )
 
     async def release_nomination(self, pod: Pod, nodes: Collection[str]) -> frozenset[str]:
         """Leave a pod's nomination to the scheduler, which preempts for it on one of these nodes.

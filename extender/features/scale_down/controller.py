@@ -10,13 +10,14 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
+from http import HTTPStatus
 from itertools import islice
 from typing import Final, NoReturn, Protocol
 
 from extender.core.controllers.context import ControllerContext
-from extender.core.controllers.rates import RateLimiter
+from extender.core.controllers.rates import RateLimiter, Turn
 from extender.core.controllers.reconciling import LOOK_SECONDS, Reconciler
-from extender.core.errors import ExtenderError
+from extender.core.errors import ApiError, ExtenderError
 from extender.core.metrics.series import CounterRow
 from extender.core.model.keys import Identity
 from extender.core.model.objects import Controller
@@ -36,6 +37,8 @@ REST_SECONDS: Final = 5.0
 """Until the watch has shown what was written, or what another writer has changed."""
 FAILED_SECONDS: Final = 60.0
 """After which is tried again what the API server has refused."""
+OF_ONE_POD: Final = frozenset((HTTPStatus.FORBIDDEN, HTTPStatus.UNPROCESSABLE_ENTITY))
+"""What admission answers about one pod, while the other pods of its controller may pass."""
 
 
 class CostWriter(Protocol):
@@ -116,15 +119,22 @@ class CostController(Reconciler):
         return await self._correct(owner.namespace, found)
 
     async def _correct(self, namespace: str, wrong: Sequence[Correction]) -> float | None:
+        # What was written the watch will show, and with it the rest is looked at again.
+        again = [REST_SECONDS] if len(wrong) > MOST_A_TURN else []
         for each in wrong[:MOST_A_TURN]:
             if not self._leadership.leads:
                 return None
             if (rest := self._rest(namespace)) > 0:
                 return rest
-            if not await self._write(namespace, each):
-                return FAILED_SECONDS
-        # What was written the watch will show, and with it the rest is looked at again.
-        return REST_SECONDS if len(wrong) > MOST_A_TURN else None
+            try:
+                if not await self._write(namespace, each):
+                    # What came first may be a status, of which the ledger hears nothing.
+                    again.append(REST_SECONDS)
+            except ExtenderError as error:
+                again.append(FAILED_SECONDS)
+                if not isinstance(error, ApiError) or error.status not in OF_ONE_POD:
+                    break
+        return max(again, default=None)
 
     def _rest(self, namespace: str) -> float:
         """Return the seconds until there may be a patch in a namespace."""
@@ -132,27 +142,27 @@ class CostController(Reconciler):
         return max(self._window.rest(), 0.0 if window is None else window.rest())
 
     async def _write(self, namespace: str, change: Correction) -> bool:
-        """Give a pod its cost; False when that failed."""
-        self._take(namespace)
+        """Give a pod its cost; False when something else was written first."""
+        taken = self._take(namespace)
         try:
             written = await self._writer.write(*change)
         except ExtenderError as error:
             self._patches.count("failed")
             says = "the deletion cost of %s could not be written: %s"
             self._throttle.log(logging.WARNING, "write", says, change.pod.key, error)
-            return False
+            raise
         finally:
-            for each in (self._window, self._windows[namespace]):
-                each.done()
+            for window, turn in taken:
+                window.done(turn)
         self._patches.count("written" if written else "changed")
-        return True
+        return written
 
-    def _take(self, namespace: str) -> None:
+    def _take(self, namespace: str) -> list[tuple[RateLimiter, Turn]]:
+        """Take a turn of all patches, and one of the namespace's."""
         if namespace not in self._windows:
             recent = {name: each for name, each in self._windows.items() if each.recent}
             self._windows = {
                 **recent,
                 namespace: RateLimiter(self._limits.per_minute // 2, self._clock),
             }
-        for each in (self._window, self._windows[namespace]):
-            each.take()
+        return [(each, each.take()) for each in (self._window, self._windows[namespace])]

@@ -166,6 +166,17 @@ BIG, MID = ON_SMALL.requests(cpu="3"), ON_SMALL.requests(cpu="1500m")
             id="resource claims",
         ),
         pytest.param(
+            with_spec(
+                pod("new"),
+                containers=[{"restartPolicyRules": [{"action": "RestartAllContainers"}]}],
+            ),
+            [],
+            4,
+            "its restartPolicyRules restart all containers, and whether nodes declare that is not "
+            "looked at What to do - Look at the events of the pod and at status.declaredFeatures",
+            id="a feature that nodes have to declare",
+        ),
+        pytest.param(
             with_spec(pod("new").selects(disk="ssd"), resourceClaims=[{"name": "gpu"}]),
             [],
             1,

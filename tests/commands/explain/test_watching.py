@@ -151,6 +151,10 @@ async def test_a_pod_that_has_its_node_ends_it(
 def seen(version: str) -> Callable[[], web.Response]:
     if version == "gone":
         return lambda: failure(404, "NotFound", "no")
+    if version == "a proxy's page":
+        return lambda: web.Response(text="<html>Log in</html>", content_type="text/html")
+    if version == "another kind":
+        return lambda: web.json_response({"kind": "Status", "metadata": None})
     made = {"kind": "Pod", "metadata": {"resourceVersion": version}}
     return lambda: web.json_response(made)
 
@@ -162,6 +166,8 @@ def seen(version: str) -> Callable[[], web.Response]:
         pytest.param(["1", "1", "1", "1", "1", "2"], 6, id="changed"),
         pytest.param(["1", "2", "2", "2"], FIRST + 1, id="changed soon"),
         pytest.param(["1", "gone"], 2, id="gone"),
+        pytest.param(["1", "a proxy's page"], 2, id="a proxy answers"),
+        pytest.param(["1", "another kind"], 2, id="no pod"),
     ],
 )
 async def test_the_pod_alone_is_asked_for_in_between(

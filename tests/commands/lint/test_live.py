@@ -108,6 +108,19 @@ async def test_the_policy_for_exclusive_domains_is_looked_for(
     assert await asyncio.to_thread(cli.kubectl, ["lint", "--kubeconfig", str(kubeconfig)]) == code
 
 
+@pytest.mark.parametrize("body", [b"<html>", b'{"minor": 37}', b"\xff", b"[" * 5000])
+async def test_a_version_that_no_api_server_sends(
+    rig: Rig, tmp_path: Path, capsys: pytest.CaptureFixture[str], body: bytes
+) -> None:
+    for path in THINGS:
+        rig.api.collection(path)
+    rig.api.collection("/version").lists.append(answering(lambda: web.Response(body=body)))
+    kubeconfig = tmp_path / "config"
+    kubeconfig.write_text(yaml.safe_dump(pointing_to(str(rig.api.url))))
+    assert await asyncio.to_thread(cli.kubectl, ["lint", "--kubeconfig", str(kubeconfig)]) == 3
+    assert "not what the API server sends" in capsys.readouterr().err
+
+
 async def test_a_cluster_that_cannot_be_read(
     rig: Rig, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -31,6 +31,7 @@ from tests.builders import (
 from tests.commands.lint.asking import found, linted
 from tests.volumes import bound, claim, volume
 
+ALREADY, AGAINST = "preferred-already-required", "affinity-against-anti-affinity"
 WEB = selector(app="web")
 DB = selector(app="db")
 
@@ -394,6 +395,23 @@ def test_a_key_that_some_nodes_lack() -> None:
     assert found(linted(*cluster, apart)) == ["topology-key-partial"]
     kept_off = apart.requires_nodes({"matchExpressions": [requirement("rack", "Exists")]})
     assert found(linted(*cluster, kept_off)) == []
+
+
+@pytest.mark.parametrize(
+    ("thing", "rule"),
+    [
+        (web().anti_affinity(term(HOST, WEB), term(ZONE, WEB)), "term-implied"),
+        (web().anti_affinity(term(ZONE, WEB)).avoids(9, term(HOST, WEB)), ALREADY),
+        (web().affinity(term(HOST, DB)).anti_affinity(term(ZONE, DB)), AGAINST),
+    ],
+)
+def test_on_a_node_without_the_wider_key_the_narrower_term_counts(thing: Pod, rule: str) -> None:
+    bare = node("n9", {HOST: "n9"})
+    assert found(linted(*CLUSTER, DATABASE, thing)) == [rule]
+    assert found(linted(*CLUSTER, DATABASE, bare, thing)) == ["topology-key-partial"]
+    kept_off = Pod(thing)
+    kept_off["spec"] = {**thing["spec"], "nodeSelector": {ZONE: "z1"}}
+    assert found(linted(*CLUSTER, DATABASE, bare, kept_off)) == [rule]
 
 
 CONTROL_PLANE = node(

@@ -157,6 +157,11 @@ FAULTS: list[tuple[Json, str, str]] = [
         "spec.strategy.rollingUpdate",
     ),
     (
+        of("Deployment", strategy={"type": "Recreate", "rollingUpdate": {}}),
+        "field-refused",
+        "spec.strategy.rollingUpdate",
+    ),
+    (
         of("Deployment", strategy={"rollingUpdate": {"maxSurge": 0, "maxUnavailable": "0%"}}),
         "field-refused",
         "spec.strategy.rollingUpdate.maxUnavailable",
@@ -197,6 +202,25 @@ def test_a_field_that_is_refused_is_found(thing: Json, rule: str, path: str) -> 
     ]
     assert [each.rule.id for each in errors] == [rule]
     assert path in errors[0].path
+
+
+@pytest.mark.parametrize(
+    "thing",
+    [
+        of(
+            "DaemonSet",
+            updateStrategy={
+                "type": "OnDelete",
+                "rollingUpdate": {"maxSurge": 0, "maxUnavailable": 0},
+            },
+        ),
+        of("DaemonSet", updateStrategy={"rollingUpdate": {}}),
+        of("Deployment", strategy={"type": "Recreate", "rollingUpdate": None}),
+    ],
+)
+def test_an_update_that_the_api_server_takes_has_no_fault(thing: Json) -> None:
+    found = linted(thing, whole=False).findings
+    assert [each for each in found if each.rule.level.value == "error"] == []
 
 
 def test_every_rule_about_fields_has_a_fault() -> None:

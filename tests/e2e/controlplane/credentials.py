@@ -6,6 +6,7 @@ import base64
 import secrets
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 import trustme
 import yaml
@@ -58,6 +59,7 @@ class Credentials:
             "contexts": [{"name": "e2e", "context": {"cluster": "e2e", "user": user.name}}],
             "current-context": "e2e",
         }
-        path = self.folder / f"{user.name.replace(':', '-')}.kubeconfig"
+        name = f"{user.name.replace(':', '-')}-{urlsplit(server).port}"
+        path = self.folder / f"{name}.kubeconfig"
         path.write_text(yaml.safe_dump(content))
         return path

@@ -72,6 +72,8 @@ class Process:
         self._command = [*guard, *command]
         self.options: tuple[str, ...] = ()
         """Added to the command at the next start."""
+        self.grace = _GRACE_S
+        """Seconds that it has to end well."""
         self._popen: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
@@ -129,7 +131,7 @@ class Process:
             return 0
         self._popen.terminate()
         try:
-            return self._popen.wait(_GRACE_S)
+            return self._popen.wait(self.grace)
         except subprocess.TimeoutExpired:
             self._popen.kill()
             return self._popen.wait()

@@ -8,6 +8,14 @@ from tests.planted.bugs import Bug
 
 BUGS: Final = (
     Bug(
+        "a pod's own place is forgotten for the next pod like it",
+        "features.binding.rules",
+        "if not each.confirmed and attracted(state, each.pod.pod_class, own)",
+        "if not each.confirmed and each.pod.uid != pod.uid"
+        " and attracted(state, each.pod.pod_class, own)",
+        "features/binding/test_rules.py::test_a_place_reserved_for_one_pod_is_company_to_the_next_like_it",
+    ),
+    Bug(
         "a pod that is read may be a namesake",
         "features.binding.binds",
         "if seen is None or seen.pod.uid != args.uid:",

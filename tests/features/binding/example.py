@@ -6,3 +6,4 @@ ON = {"mode": "replace"}
 OFF = {"mode": "assist"}
 VERBS = ("bind",)
 PLANTED = "tests.features.binding.planted"
+PARSERS = "tests.features.binding.parsing"

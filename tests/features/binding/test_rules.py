@@ -175,3 +175,14 @@ def test_who_needs_no_company_is_not_found_out_again_while_nothing_changes(
     state.settle(claim.reservation.pod, "b", 1)
     support.changed()
     assert [each.pod.key for each in support.of(model_pod(two), "a")] == ["default/one"]
+
+
+def test_a_place_reserved_for_one_pod_is_company_to_the_next_like_it() -> None:
+    # An earlier bind of the one ended unclearly. The group has begun in another zone.
+    rule = term(ZONE, WEB)
+    one, two, far = (pod(name).labels(app="web").affinity(rule) for name in ("one", "two", "far"))
+    state = cluster(far.on("b"))
+    state.reserve(model_pod(one), "a", 1)
+    support = Support(state, AFFINITY)
+    assert support.of(model_pod(one), "a2") == []
+    assert [each.pod.key for each in support.of(model_pod(two), "a2")] == ["default/one"]

@@ -8,6 +8,13 @@ from tests.planted.bugs import Bug
 
 BUGS: Final = (
     Bug(
+        "one pod with long rules takes the page from all that wait",
+        "features.explain.waiting",
+        "if error.status is not HTTPStatus.UNPROCESSABLE_ENTITY:",
+        "if error.status:",
+        "features/explain/test_waiting.py::test_a_tenant_s_long_rules_hide_no_pod_of_another",
+    ),
+    Bug(
         "a manifest of a pod that is there is its own neighbour",
         "features.explain.answer",
         "return replace(found, pod=structs.replace(found.pod, uid=known.uid))",

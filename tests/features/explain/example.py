@@ -7,3 +7,4 @@ from typing import Any
 ON: dict[str, Any] = {}
 ROUTES = ("/explain?pod=db-3&namespace=data", "/page/explain")
 PAGES = ("/page/explain", "/page/explain?page=2")
+PARSERS = "tests.features.explain.parsing"

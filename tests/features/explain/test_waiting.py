@@ -150,6 +150,18 @@ async def test_a_tenant_s_thousands_of_pods_cost_no_more_than_twenty(
     assert f"And {2_000 - told:,} pods of {2_000 - told:,} more kinds" in text
 
 
+async def test_a_tenant_s_long_rules_hide_no_pod_of_another(
+    read: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("extender.features.explain.answer.MOST_COMPARISONS", 0)
+    placed, heavy = apart("db-1", "db", ZONE).on("a1"), apart("db-2", "db", ZONE)
+    # Pods of a template, so that theirs are looked into first.
+    heavier = [apart(f"db-{i}", "db", ZONE) for i in (3, 4)]
+    text = rows_of(await read(seen_of(placed, heavy, *heavier, pod("easy", "shop"))))
+    assert "shop/easy 3 of 3 nodes fit" in text
+    assert "not looked into 3 shop/db-2 rules that take too long to compare" in text
+
+
 async def test_others_have_turns_while_many_pods_are_told_apart(
     read: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -8,6 +8,13 @@ from tests.planted.bugs import Bug
 
 BUGS: Final = (
     Bug(
+        "a group that is created again is taken for the one before it",
+        "features.groups.ledger",
+        "                tell(group)\n",
+        '                tell("")\n',
+        "features/groups/test_gangs.py::test_a_group_that_is_created_again_under_its_name_is_another_one",
+    ),
+    Bug(
         "of two profiles of one name, the later counts for nothing",
         "features.groups.section",
         "elif name in names[:index]:",

@@ -191,6 +191,17 @@ async def test_a_gang_that_was_there_as_a_whole_is_refused_once_more() -> None:
 
 
 @pytest.mark.usefixtures("_short")
+async def test_a_group_that_is_created_again_under_its_name_is_another_one() -> None:
+    world = World(*FOUR, needed=4)
+    await ends(world.come("a"))
+    for gone in map(model_pod, FOUR):
+        world.state.remove_pod(gone.key, gone.uid)
+    for number, each in enumerate(FOUR):
+        world.state.upsert_pod(model_pod(each.uid(f"next-{number}")))
+    assert await ends(world.come("a")) == ["its gang needs 4 more, and 1 are to be bound"]
+
+
+@pytest.mark.usefixtures("_short")
 async def test_a_group_that_cannot_be_read_in_time_keeps_no_member() -> None:
     world = World(*FOUR, needed=4, asks=asyncio.Event())
     assert await ends(world.come("a"), world.come("b")) == [None, None]

@@ -53,6 +53,16 @@ def test_nothing_is_left_of_a_group_whose_pods_are_gone() -> None:
     assert members_of(state)._of == {}
 
 
+def test_the_end_of_a_group_is_told_once_its_last_member_has_gone() -> None:
+    state, told = state_of([node("a")], [], [ONE, TWO]), list[str]()
+    members_of(state).ended.append(told.append)
+    for event in (TWO.uid("new"), ONE.phase("Failed"), TWO.uid("new").labels(app="web")):
+        state.upsert_pod(model_pod(event))
+    assert told == []
+    state.remove_pod("default/two", "new")
+    assert told == ["default/gang"]
+
+
 def test_a_reserved_place_is_one() -> None:
     state = state_of([node("a")], [], [ONE, TWO])
     state.reserve(model_pod(ONE), "a", deadline=1.0)

@@ -9,8 +9,10 @@ from typing import Any
 
 import pytest
 
+from extender.core.cluster.state import ClusterState
 from extender.core.errors import ApiError
 from extender.core.kube.failures import NoAnswerError
+from extender.features.groups.ledger import Members
 from extender.features.groups.pod_groups import KNOWN_SECONDS, PodGroups
 
 PATH = "/apis/scheduling.k8s.io/{}/namespaces/team/podgroups/gang"
@@ -40,7 +42,12 @@ class Client:
 class Rig:
     def __init__(self, answer: Any) -> None:
         self.client, self.now = Client(answer), 0.0
-        self.groups = PodGroups(self.client, lambda: self.now)  # type: ignore[arg-type]
+        self.members = Members(ClusterState())
+        self.groups = PodGroups(
+            self.client,  # type: ignore[arg-type]
+            lambda: self.now,
+            self.members,
+        )
 
     def needed(self, group: str = "team/gang") -> int | None:
         return asyncio.run(self.groups.needed(group))
@@ -88,6 +95,15 @@ def test_an_answer_is_good_for_a_moment() -> None:
     assert rig.needed("team/other") == 2
     rig.now = KNOWN_SECONDS
     assert rig.needed() == 2
+
+
+def test_what_was_said_of_a_group_says_nothing_of_the_next_one_of_its_name() -> None:
+    rig = Rig(GANG)
+    rig.needed()
+    rig.client.answer = {"spec": {"schedulingPolicy": {"gang": {"minCount": 8}}}}
+    for tell in rig.members.ended:
+        tell("team/gang")
+    assert rig.needed() == 8
 
 
 def test_no_answer_is_asked_for_again() -> None:

@@ -8,6 +8,13 @@ from tests.planted.bugs import Bug
 
 BUGS: Final = (
     Bug(
+        "the turns of a minute go to those who came first, whoever they are",
+        "features.moving.mover",
+        "            if self._fair.has(owner.namespace):",
+        "            if self._fair:",
+        "features/moving/test_eviction_tenants.py::test_who_has_many_pods_to_move_does_not_take_the_turns_of_others",
+    ),
+    Bug(
         "an answer of violations has no end",
         "features.moving.known",
         "islice(findings(self._state, records), limit)",
@@ -17,9 +24,30 @@ BUGS: Final = (
     Bug(
         "the oldest eviction that is known makes room for the next",
         "core.controllers.rates",
-        "self._times[-self._most] + WINDOW_SECONDS",
-        "self._times[0] + WINDOW_SECONDS",
+        "self._turns[-self._most].at + WINDOW_SECONDS",
+        "self._turns[0].at + WINDOW_SECONDS",
         "features/moving/test_eviction.py::test_a_window_that_was_filled_beyond_its_size_opens_with_the_latest",
+    ),
+    Bug(
+        "the end of one eviction is noted for another that is under way",
+        "core.controllers.rates",
+        "            self._turns.remove(turn)\n            turn.at = self._clock()",
+        "            turn = self._turns.pop()\n            turn.at = self._clock()",
+        "features/moving/test_eviction.py::test_a_window_tells_those_who_act_at_once_apart",
+    ),
+    Bug(
+        "an eviction without an answer is over after ten seconds",
+        "features.moving.moves",
+        "patience = READY_SECONDS if seen or move.carried_out else LATE_SECONDS",
+        "patience = READY_SECONDS if seen or move.carried_out else 10.0",
+        "features/moving/test_moves.py::test_while_an_eviction_may_still_be_carried_out_no_other_pod_of_a_controller_goes",
+    ),
+    Bug(
+        "the uid of a controller may be of any length",
+        "core.wire.placement",
+        "if len(uid) <= LONGEST_UID:",
+        "if True:",
+        "features/moving/test_moves.py::test_the_uid_in_an_owner_reference_pushes_nobody_out_of_the_notes",
     ),
     Bug(
         "everybody goes who is above a limit",

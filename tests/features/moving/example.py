@@ -16,3 +16,4 @@ VALUES = {
     "requiredDuringExecution.plainRules": {"matchLabels": {"a": "b"}},
 }
 """Values of fields that are not the defaults."""
+PARSERS = "tests.features.moving.parsing"

@@ -119,6 +119,8 @@ class Cluster:
         self.moved: list[tuple[float, ModelPod]] = []
         self.checks: list[Callable[[ModelPod], None]] = []
         """Asked about each pod that is evicted, right before it goes."""
+        self.owner_uid = ""
+        """Of the controllers of apps that are created, if it is not for the builder to say."""
         self.settings = per_minute, share, required, preferred, dry_runs
         for zone in "abc":
             for number in range(hosts):
@@ -199,6 +201,8 @@ class Cluster:
     ) -> App:
         """Create an app whose pods run somewhere by now, and avoid each other or another app."""
         template = pod(name, space).labels(app=name).owned_by(f"ReplicaSet/{name}")
+        if self.owner_uid:
+            template["metadata"]["ownerReferences"][0]["uid"] = self.owner_uid
         template = template.avoids(100, term(ZONE, selector(app=avoids or name)))
         if disks:
             template = template.requires_nodes(node_term(requirement("disk", "In", "ssd")))

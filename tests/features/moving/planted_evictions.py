@@ -14,7 +14,7 @@ import extender.features.moving.part
 import extender.features.moving.record
 import extender.features.moving.rules.evicting
 from extender.core.controllers.last_look import Looked
-from extender.core.controllers.rates import RateLimiter
+from extender.core.controllers.rates import RateLimiter, Turn
 from extender.core.kube.calls import pod_path, took_effect
 from extender.core.kube.lease import Lease
 from extender.core.kube.limits import WITHIN
@@ -79,7 +79,7 @@ def _counts_what_is_sure(patch: Patch) -> None:
 
 
 def _counts_nothing(patch: Patch) -> None:
-    patch.setattr(RateLimiter, "take", lambda _: None)
+    patch.setattr(RateLimiter, "take", lambda _: Turn(0.0))
 
 
 def _looks_once(patch: Patch) -> None:

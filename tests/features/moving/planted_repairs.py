@@ -10,7 +10,7 @@ import pytest
 
 import extender.features.moving.part
 import extender.features.moving.rules.improving
-from extender.core.controllers.rates import RateLimiter
+from extender.core.controllers.rates import RateLimiter, Turn
 from extender.core.kube.lease import Lease
 from extender.core.verbs.nominating import Chooser
 from extender.features.moving.moves import Moves, Refusal
@@ -67,7 +67,7 @@ def _forgets_with_the_lead(patch: Patch) -> None:
 
 
 def _takes_no_turn(patch: Patch) -> None:
-    patch.setattr(RateLimiter, "take", lambda _: None)
+    patch.setattr(RateLimiter, "take", lambda _: Turn(0.0))
 
 
 def _counts_no_hour(patch: Patch) -> None:

@@ -11,7 +11,7 @@ from extender.core.kube.failures import NoAnswerError
 from extender.core.model.objects import Namespace
 from extender.features.moving.limits import CircuitBreaker
 from extender.features.moving.rules.execution import SYSTEM_CRITICAL
-from tests.builders import Pod, pod, selector, term
+from tests.builders import Pod, node_term, pod, requirement, selector, term
 from tests.features.moving.evicting import GRACE, ON_SSD, Rig
 
 WEB = selector(app="web")
@@ -459,3 +459,19 @@ async def test_a_pod_that_names_another_namespace_s_controller_replaces_nobody()
     rig.put(pod("forged", "tenant").owned_by("ReplicaSet/web").on("a2"))
     await rig.after(5)
     assert len(rig.mover.evicted) == 1
+
+
+@pytest.mark.parametrize("first", [True, False])
+async def test_who_has_many_pods_to_move_does_not_take_the_turns_of_others(*, first: bool) -> None:
+    rig = Rig(per_minute=1)
+    for name in ("a", "b"):
+        rig.node(name, disk="ssd")
+    few = pod("few", "tenant").requires_nodes(node_term(requirement("disk", "In", "ssd")))
+    placed = [(ON_SSD, f"many-{number}") for number in range(20)]
+    placed.insert(0 if first else len(placed), (few, "few"))
+    for raw, name in placed:
+        rig.place(raw, "a", name, owner=f"ReplicaSet/{name}")
+    rig.node("a")
+    await rig.after(GRACE + 3 * 60)
+    assert len(rig.mover.evicted) >= 3
+    assert "few" in rig.mover.evicted[:2]

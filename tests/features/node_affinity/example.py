@@ -11,3 +11,4 @@ GPU = {"matchExpressions": [{"key": "gpu", "operator": "Exists"}]}
 ON_GPUS = {REQUIRED: {"nodeSelectorTerms": [GPU]}}
 ON: dict[str, Any] = {"plugins": ["InterPodAffinity", "NodeAffinity"]}
 VALUES = {ADDED: ON_GPUS, f"{ADDED}.{PREFERRED}": [{"weight": 1, "preference": GPU}]}
+PARSERS = "tests.features.node_affinity.parsing"

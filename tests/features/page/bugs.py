@@ -8,6 +8,13 @@ from tests.planted.bugs import Bug
 
 BUGS: Final = (
     Bug(
+        "while causes are counted no call is answered",
+        "features.page.waiting",
+        "    for place, each in enumerate(await causes(state)):\n        if place % STEP == 0:",
+        "    for place, each in enumerate(await causes(state)):\n        if place < 0:",
+        "features/page/test_waiting.py::test_calls_are_answered_between_any_few_causes",
+    ),
+    Bug(
         "values of templates are not escaped",
         "features.page.pages",
         "autoescape=True",

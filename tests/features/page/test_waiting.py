@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import time
 from typing import Any
@@ -20,6 +21,7 @@ from extender.features.page.waiting import (
     NOT_TRIED,
     OTHER,
     REASONS,
+    Cause,
     count,
     main_reason,
 )
@@ -120,6 +122,30 @@ async def test_no_text_of_a_pod_becomes_a_series() -> None:
         OTHER: 2,
         GATES: 1,
     }
+
+
+async def test_calls_are_answered_between_any_few_causes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each pod may have a cause of its own, such as a claim that is missing, by its name."""
+    monkeypatch.setattr(waiting, "STEP", 1)
+    state = state_of(
+        **{f"p{i}": f'0/9 nodes are available: claim "c{i}" is not here.' for i in range(20)}
+    )
+    turns = 0
+    between: list[int] = []
+
+    def seen(_: Cause) -> str:
+        between.append(turns)
+        return OTHER
+
+    monkeypatch.setattr(Cause, "known", property(seen))
+    counting = asyncio.create_task(
+        count(state, PagesForPeople.metrics(Collectors(CollectorRegistry())))
+    )
+    while not counting.done():
+        turns += 1
+        await asyncio.sleep(0)
+    await counting
+    assert len(between) == len(set(between)) == 20
 
 
 @pytest.mark.parametrize(

@@ -66,6 +66,19 @@ def priority(operator: str | None, *values: str) -> dict[str, Any]:
         pytest.param(
             [crossing(), {"scopeName": "VolumeAttributesClass"}], [], set(), id="not about pods"
         ),
+        *(
+            pytest.param(
+                [crossing(), {"scopeName": "VolumeAttributesClass", "operator": how, **of}],
+                [],
+                set(),
+                id=f"not about pods, {how}",
+            )
+            for how, of in (
+                ("In", {"values": ["gold"]}),
+                ("NotIn", {"values": ["gold"]}),
+                ("DoesNotExist", {}),
+            )
+        ),
     ],
 )
 def test_whom_a_quota_is_about(expressions: Any, scopes: list[str], who: set[str]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from extender.core.verbs.victims import on_node
+from extender.core.verbs.victims import ineligible, on_node
 from extender.features.quota.rules import CrossNamespacePodAffinity
 from tests.builders import HOST, crossing, model_pod, put, quota, state_of, term
 from tests.verbs.judging import AFFINITY
@@ -28,3 +28,11 @@ def test_nobody_goes_for_the_sake_of_a_quota_that_it_uses_itself() -> None:
     assert on_node(state, model_pod(asked), plugins, "a1") is None
     put(state, quota("q", {"pods": "2"}, crossing()))
     assert named(look(state, asked, plugins)) == {"a1": ["x"]}
+
+
+def test_a_pod_waits_for_no_victims_where_a_quota_keeps_it_out_whoever_goes() -> None:
+    across = APART.anti_affinity(term(HOST, DB, namespaces=["other"]))
+    state = state_of(NODES, [], [db("x").preempted()])
+    plugins = (*AFFINITY, CrossNamespacePodAffinity(limited=True))
+    assert ineligible(state, model_pod(APART.nominated("a1")), plugins) is not None
+    assert ineligible(state, model_pod(across.nominated("a1")), plugins) is None

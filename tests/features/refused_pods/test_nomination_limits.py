@@ -240,6 +240,16 @@ async def test_what_is_outstanding_is_withdrawn_at_the_end() -> None:
     assert CLOSING_SECONDS < PATIENCE
 
 
+async def test_at_the_end_no_withdrawal_waits_for_the_answer_to_another() -> None:
+    rig = NominationRig(ONE, TWO)
+    rig.refuse(ONE)
+    rig.refuse(TWO)
+    await rig.pass_time()
+    rig.api.gate = asyncio.Event()
+    await rig.controller.close()
+    assert set(rig.api.made[2:]) == {("one", "a", None), ("two", "b", None)}
+
+
 def test_the_refusal_longest_ago_is_forgotten_first() -> None:
     forgotten: list[str] = []
     bounds = replace(hint_bounds(), most_refused=2)

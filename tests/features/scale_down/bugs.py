@@ -29,6 +29,14 @@ BUGS: Final = (
         "features/scale_down/test_controller.py::test_so_many_in_a_minute_and_half_of_them_in_one_namespace",
     ),
     Bug(
+        "a cost that was overtaken by a status is never written",
+        "features.scale_down.controller",
+        "                    again.append(REST_SECONDS)\n",
+        "                    pass\n",
+        "features/scale_down/test_controller.py"
+        "::test_what_was_not_written_is_written_later_with_no_event_in_between",
+    ),
+    Bug(
         "of two pods with one rank, a bind under way is corrected",
         "features.scale_down.rules",
         "key=lambda each: (each.is_bound, each.replica.key)",

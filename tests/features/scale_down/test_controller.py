@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 
 import pytest
 from prometheus_client import CollectorRegistry
@@ -13,7 +13,7 @@ from extender.core.cluster.state import ClusterState
 from extender.core.controllers.context import Clocks, ControllerContext
 from extender.core.controllers.history import History
 from extender.core.controllers.reconciling import LOOK_SECONDS
-from extender.core.errors import ApiError
+from extender.core.errors import ApiError, ExtenderError
 from extender.core.metrics import Metrics
 from extender.core.model.keys import Identity
 from extender.core.model.objects import Pod as ModelPod
@@ -144,6 +144,7 @@ class Rig:
 
 IN_ORDER = [replica("p1", -1000), replica("p2", -2000), replica("p3", -3000)]
 FILLED = ("default/p3", -3000, -1000)
+TIMED_OUT = ExtenderError("no answer")
 
 
 async def test_a_gap_is_filled_when_things_have_settled() -> None:
@@ -214,11 +215,13 @@ async def test_nothing_is_written_by_a_picture_that_is_not_whole() -> None:
     ("answer", "result", "after"),
     [
         pytest.param(ApiError(403, "Forbidden", "no"), "failed", FAILED_SECONDS, id="no right"),
-        pytest.param(False, "changed", None, id="somebody else has changed it"),
+        pytest.param(TIMED_OUT, "failed", FAILED_SECONDS, id="no answer"),
+        # A status, for one: it changes nothing that costs depend on.
+        pytest.param(False, "changed", REST_SECONDS, id="another writer came first"),
     ],
 )
-async def test_what_was_not_written(
-    answer: Exception | bool, result: str, after: float | None
+async def test_what_was_not_written_is_written_later_with_no_event_in_between(
+    answer: Exception | bool, result: str, after: float
 ) -> None:
     rig = Rig(*IN_ORDER[1:])
     rig.costs.answer = lambda: answer
@@ -226,12 +229,31 @@ async def test_what_was_not_written(
     assert await rig.after(SETTLE) == []
     assert rig.count(result) == 1
     rig.costs.answer = lambda: True
-    if after is None:
-        assert await rig.after(10 * SETTLE) == [], "the watch tells of the change"
-        rig.show(replica("p2"))
-        await rig.after(LOOK_SECONDS)
-        after = SETTLE
-    assert len(await rig.after(after)) >= 1
+    assert await rig.after(after - 1.0) == []
+    assert await rig.after(1.0) == [FILLED]
+    assert await rig.after(10 * SETTLE) == []
+
+
+@pytest.mark.parametrize("status", [403, 422])
+async def test_a_pod_that_admission_refuses_keeps_no_other_of_its_controller_waiting(
+    status: int,
+) -> None:
+    rig = Rig(replica("p1"), replica("p2"))
+    refused = ApiError(status, "Invalid", "metadata.annotations: Too long")
+    answers: Iterator[bool | Exception] = iter((refused, True))
+    rig.costs.answer = lambda: next(answers)
+    await rig.after(LOOK_SECONDS)
+    assert await rig.after(SETTLE) == [("default/p2", None, -2000)]
+    rig.costs.answer = lambda: True
+    assert await rig.after(FAILED_SECONDS) == [("default/p1", None, -1000)]
+
+
+async def test_an_api_server_that_does_not_answer_is_asked_once_for_a_controller() -> None:
+    rig = Rig(replica("p1"), replica("p2"))
+    rig.costs.answer = lambda: TIMED_OUT
+    await rig.after(LOOK_SECONDS)
+    assert await rig.after(SETTLE) == []
+    assert rig.count("failed") == 1
 
 
 async def test_so_many_in_a_minute_and_half_of_them_in_one_namespace() -> None:

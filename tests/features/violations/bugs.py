@@ -8,6 +8,14 @@ from tests.planted.bugs import Bug
 
 BUGS: Final = (
     Bug(
+        "a rule that stays broken is shown by pods that are gone",
+        "diagnosis.verbs.violations",
+        "(before is not None and self._are_there(violation, before))",
+        "before is not None",
+        "diagnosis/test_violations.py"
+        "::test_while_a_rule_stays_broken_it_is_shown_by_pods_that_are_there",
+    ),
+    Bug(
         "a cluster that is not known yet is judged",
         "features.violations.patrol",
         "if unready() is None else ():",

@@ -41,7 +41,7 @@ async def test_the_first_page_has_numbers_that_lead_there(aiohttp_client: Any) -
     client = await aiohttp_client(app_of(shown(state), parts=[part]))
     found = Reader(await (await client.get("/")).text())
     assert " 1 broken rules, each once a domain 0 hints" in found.text
-    assert "last 0 s 7 found by another" in found.text
+    assert "7 found by another" in found.text
     assert found.links.count("/page/violations") == 3
     assert found.links[-1] == "/violations"
 

@@ -77,6 +77,7 @@ def _against_itself(template: Template) -> Iterator[Spot]:
     for near in template.of(against=False):
         for away in template.of(against=True):
             keys = contains(away.term.topology_key, near.term.topology_key)
+            keys = keys and template.holds_within(near, away)
             if keys and within(near.term.pods, away.term.pods):
                 yield Spot(away.path, f"excludes what {near.path} requires")
 

@@ -34,7 +34,9 @@ def _implied(template: Template) -> Iterator[Spot]:
     for terms in (list(template.of(against=against))[:_MOST] for against in (False, True)):
         found: dict[str, Spot] = {}
         for one, other in permutations(terms, 2):
-            if one.term != other.term and _follows(one, other) and one.path not in found:
+            if one.term == other.term or one.path in found:
+                continue
+            if _follows(one, other) and template.holds_within(one, other):
                 found[one.path] = Spot(one.path, f"follows from {_index(other)}")
         yield from found.values()
 
@@ -51,7 +53,8 @@ def _follows(one: TermAt, other: TermAt) -> bool:
 def _required_already(template: Template) -> Iterator[Spot]:
     required = list(template.of(against=True))[:_MOST]
     for at in list(template.of(against=True, required=False))[:_MOST]:
-        hard = next((each for each in required if _is_covered(at, each)), None)
+        covering = (each for each in required if _is_covered(at, each))
+        hard = next((each for each in covering if template.holds_within(at, each)), None)
         if hard is not None:
             yield Spot(at.path, f"required by {_index(hard)} already", (_removed(at),))
 
@@ -93,7 +96,7 @@ RULES: Final = (
         "term-implied",
         Level.WARNING,
         "A required term follows from another one.",
-        "It costs and changes nothing.",
+        "It costs and, where all nodes have the topology key of the wider one, changes nothing.",
         "Remove it, or correct the wider one.",
         _implied,
     ),
@@ -101,7 +104,8 @@ RULES: Final = (
         "preferred-already-required",
         Level.WARNING,
         "Preferred anti-affinity repeats what is required.",
-        "It ranks no node before another.",
+        "It ranks no node before another, where all nodes have the topology key of what is "
+        "required.",
         "Remove it, or give it the wider topology key that was meant.",
         _required_already,
     ),

@@ -8,6 +8,7 @@ from typing import Final, TypeAlias
 
 from msgspec import structs
 
+from affinityctl.reading.rollouts import MOST_DIGITS
 from extender.core.model.keys import Key, key_of
 from extender.core.model.labels import WRITTEN_AT_BIND
 from extender.core.model.objects import Pod, PodClass
@@ -80,7 +81,7 @@ def successor(pod: Pod, workload: KnownWorkload = UNKNOWN) -> Pod | None:
 def ordinal(pod: Pod) -> int:
     """Return the number at the end of a StatefulSet's pod; 0 where there is none."""
     number = pod.key.rpartition("-")[2]
-    return int(number) if number.isdecimal() else 0
+    return int(number) if number.isdecimal() and len(number) <= MOST_DIGITS else 0
 
 
 def as_made(pod: Pod, kept: Collection[str] = ()) -> Pod:
