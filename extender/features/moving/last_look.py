@@ -64,9 +64,7 @@ class LastLookAtMoves(LastLook):
                 elif breach.rule.kind is RuleKind.AFFINITY:
                     await self._read_matched(read, pod, breach)
         except (ExtenderError, TimeoutError) as error:
-            # Which object could not be read is for operators: it may be somebody else's.
-            self._log.log(logging.INFO, type(error).__name__, UNREAD, pod.key, error)
-            return Looked(why="the API server could not be asked")
+            return self._unread(pod, error)
         return self._compare(read, execution, pod, breach, target)
 
     async def at_move(self, pod: Pod, target: str) -> Looked:
@@ -76,9 +74,14 @@ class LastLookAtMoves(LastLook):
             async with asyncio.timeout(LOOK_SECONDS):
                 await self.read_pods(read, [pod], (pod.node, target))
         except (ExtenderError, TimeoutError) as error:
-            self._log.log(logging.INFO, type(error).__name__, UNREAD, pod.key, error)
-            return Looked(why="the API server could not be asked")
+            return self._unread(pod, error)
         return self._compare_places(read, pod, target)
+
+    def _unread(self, pod: Pod, error: Exception) -> Looked:
+        # Which object could not be read is for operators: it may be somebody else's.
+        why = str(error) or f"not all of it within {LOOK_SECONDS:g} s"
+        self._log.log(logging.INFO, type(error).__name__, UNREAD, pod.key, why)
+        return Looked(why="the API server could not be asked")
 
     async def _read_matched(self, read: _Matched, pod: Pod, breach: Breach) -> None:
         """Read all pods of which one would keep the rule, and the nodes they are on."""

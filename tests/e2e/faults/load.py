@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 USER, READY = "e2e/user", "e2e/ready"
 RACK, POOL = "example.com/rack", "example.com/pool"
-JOB_NODES, ROOM_NODES, MOVE_NODES, ZONES = 12, 4, 12, 4
+JOB_NODES, ROOM_NODES, MOVE_NODES, ZONES = 12, 8, 12, 4
 TEAMS, JOBS_EACH = 4, 7
 MOVERS, FOLLOWERS = 12, 4
 CREW = 4
@@ -134,7 +134,7 @@ class Users:
 
     async def _important(self) -> None:
         await self._end_some("high", 0.1, 0.5)
-        if self.creating and len(self._of("high")) < ROOM_NODES // 2:
+        if self.creating and len(self._of("high")) < ROOM_NODES * 3 // 4:
             apart = [term(HOSTNAME, {"app": "low"}), term(HOSTNAME, {"app": "high"})]
             await self._pod("high", "room", rank=(HIGH, 0), apart=apart)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Callable, Sequence
 
 import pytest
@@ -126,6 +127,21 @@ async def test_a_pod_whose_picture_is_old_stays(at_the_server: Callable[[Rig], N
     rig.mover.objects.meanwhile = lambda: None
     await rig.after(300)
     assert rig.mover.evicted == ["disk"]
+
+
+async def test_what_was_not_read_in_time_is_told_in_words(caplog: pytest.LogCaptureFixture) -> None:
+    def too_late() -> None:
+        raise TimeoutError  # as asyncio.timeout does, without a text
+
+    caplog.set_level(logging.INFO, "extender.features.moving.last_look")
+    rig = without_disk()
+    rig.mover.objects.meanwhile = too_late
+    await rig.after(GRACE + 5)
+    assert rig.outcomes() == {"disk": "unconfirmed"}
+    told = {each.getMessage() for each in caplog.records}
+    assert told == {
+        "default/disk: what its eviction hangs on cannot be read: not all of it within 2 s"
+    }
 
 
 RULES = json.dumps(
