@@ -45,10 +45,9 @@ class RateLimiter:
 
     def done(self, turn: Turn) -> None:
         """Note that one is over: a minute counts from when it was certainly there."""
-        if turn in self._turns:
-            self._turns.remove(turn)
-            turn.at = self._clock()
-            self._turns.append(turn)
+        self.give_back(turn)  # It may have begun more than a minute ago.
+        turn.at = self._clock()
+        self._turns.append(turn)
 
     def give_back(self, turn: Turn) -> None:
         """Note that one has come to nothing."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
+
 from tests.e2e.faults.campaign import run
 
 if TYPE_CHECKING:
@@ -15,6 +17,7 @@ if TYPE_CHECKING:
 SECONDS = 30.0
 
 
+@pytest.mark.long
 async def test_no_rule_is_broken_and_no_pod_stuck(
     binaries: Binaries, tmp_path: Path, start: int, say: Callable[[str], None]
 ) -> None:
