@@ -160,7 +160,6 @@ class Caller:
         self.spent: list[float] = []
         """Seconds of each call of filter and prioritize since it was emptied."""
         self.calls = 0
-        self.bound = 0
         self._api, self._url, self._nodes = api, url, nodes
 
     async def run(self) -> None:
@@ -188,7 +187,7 @@ class Caller:
             await self._ask(session, "preempt", {**about, "NodeNameToMetaVictims": victims})
             return
         await self._ask(session, "prioritize", {**about, "NodeNames": fits})
-        said = await self._ask(
+        await self._ask(
             session,
             "bind",
             {
@@ -198,7 +197,6 @@ class Caller:
                 "Node": fits[len(self.spent) % len(fits)],
             },
         )
-        self.bound += not said["Error"]
 
     async def _ask(self, session: aiohttp.ClientSession, verb: str, body: JSON) -> Any:
         self.calls += 1

@@ -18,6 +18,20 @@ def test_a_window_gives_back_what_was_not_used() -> None:
     assert window.rest() == 0
 
 
+def test_a_window_tells_those_who_act_at_once_apart() -> None:
+    clock = Clock(0.0)
+    window = RateLimiter(2, clock)
+    one, two = window.take(), window.take()
+    clock.now = 5.0
+    window.done(one)
+    window.give_back(two)
+    assert window.recent == 1
+    clock.now = 64.0
+    assert window.recent == 1
+    clock.now = 65.0
+    assert window.recent == 0
+
+
 def test_a_window_that_was_filled_beyond_its_size_opens_with_the_latest() -> None:
     clock = Clock(0.0)
     window = RateLimiter(1, clock)

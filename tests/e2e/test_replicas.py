@@ -21,13 +21,14 @@ from tests.e2e.moving import QUIET_S
 from tests.e2e.objects import HOSTNAME, node, pod, term
 from tests.e2e.replicas import MOVED, replicated
 from tests.e2e.sandbox import pod_path
-from tests.e2e.selecting import in_e2e_all
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from tests.e2e.replicas import Replica, Replicas
     from tests.e2e.sandbox import Sandbox
+
+pytestmark = pytest.mark.long  # a minute or more each
 
 SUCCESSOR_S = 10
 """For which the successor of a moved pod has to be ready before the next pod of its controller."""
@@ -69,7 +70,7 @@ async def upgraded(replicas: Replicas, victim: Replica) -> None:
 
 
 TABLE = [
-    in_e2e_all(mode, replicas, happens, id=f"{mode}-{replicas}-{happens.__name__}")
+    pytest.param(mode, replicas, happens, id=f"{mode}-{replicas}-{happens.__name__}")
     for mode in (ASSIST, REPLACE)
     for replicas in (2, 3)
     for happens in (killed, frozen, cut_off, upgraded)
@@ -101,7 +102,6 @@ async def test_whatever_happens_to_a_replica_no_rule_and_no_bind_is_broken(
             assert [note for note in await replicas.refusals() if not VERDICT.match(note)] == []
 
 
-@pytest.mark.long
 async def test_a_replica_that_wakes_up_does_not_bind_by_the_picture_of_before(
     sandbox: Sandbox,
 ) -> None:

@@ -37,10 +37,10 @@ class Freshness:
     placed unseen, by another scheduler or by hand, no hard rule can be vouched for:
     `ClusterState.stale` says so, and whatever judges hard rules answers that instead of a verdict.
 
-    A process that stood still (a container that was frozen) wakes up
-    with the picture of before, and calls that are as old. It gives no verdict until it has had the
-    time to read what has come since, and until a scheduler that stood still with it has found out
-    that it leads no more: `behind`.
+    A process that stood still (a container that was frozen) wakes up with the picture of before,
+    and calls that are as old. It gives no verdict until it has had the time to read what has come
+    since, and until a scheduler that stood still with it has found out that it leads no more:
+    `behind`.
     """
 
     def __init__(

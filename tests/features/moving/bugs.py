@@ -26,14 +26,14 @@ BUGS: Final = (
         "core.controllers.rates",
         "self._turns[-self._most].at + WINDOW_SECONDS",
         "self._turns[0].at + WINDOW_SECONDS",
-        "features/moving/test_eviction.py::test_a_window_that_was_filled_beyond_its_size_opens_with_the_latest",
+        "controllers/test_rates.py::test_a_window_that_was_filled_beyond_its_size_opens_with_the_latest",
     ),
     Bug(
         "the end of one eviction is noted for another that is under way",
         "core.controllers.rates",
         "        self.give_back(turn)  # It may have begun more than a minute ago.",
         "        turn = self._turns.pop()",
-        "features/moving/test_eviction.py::test_a_window_tells_those_who_act_at_once_apart",
+        "controllers/test_rates.py::test_a_window_tells_those_who_act_at_once_apart",
     ),
     Bug(
         "an eviction without an answer is over after ten seconds",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from extender.core.controllers.rates import RateLimiter
 from extender.core.errors import ApiError
 from extender.core.model.objects import Pod as ModelPod
 from extender.features.moving.moves import LATE_SECONDS
@@ -398,39 +397,3 @@ async def test_while_the_picture_is_in_doubt_nobody_goes() -> None:
     rig.state.stale = None
     await rig.after(5)
     assert rig.mover.evicted == ["disk"]
-
-
-def test_a_window_gives_back_what_was_not_used() -> None:
-    now = 0.0
-    window = RateLimiter(1, lambda: now)
-    turn = window.take()
-    assert window.rest() == 60
-    window.give_back(turn)
-    assert window.rest() == 0
-
-
-def test_a_window_tells_those_who_act_at_once_apart() -> None:
-    now = 0.0
-    window = RateLimiter(2, lambda: now)
-    one, two = window.take(), window.take()
-    now = 5.0
-    window.done(one)
-    window.give_back(two)
-    assert window.recent == 1
-    now = 64.0
-    assert window.recent == 1
-    now = 65.0
-    assert window.recent == 0
-
-
-def test_a_window_that_was_filled_beyond_its_size_opens_with_the_latest() -> None:
-    now = 0.0
-    window = RateLimiter(1, lambda: now)
-    window.take()
-    now = 30.0
-    window.fill(5)
-    assert window.rest() == 60
-    now = 89.0
-    assert window.rest() == 1
-    now = 90.0
-    assert window.rest() == 0
