@@ -69,7 +69,7 @@ def _flat(templates: Templates, values: Values, steps: list[Step], source: str) 
             flat.append(step)
             continue
         file = below(templates.folder, module.path)
-        if not file.is_file():
+        if not _is_file(file):
             raise ConfigError(f"{source}: steps[{index}].module.path", f"no such file: {file}")
         inner = values | module.params
         text = templates.render(module.path, inner)
@@ -140,7 +140,7 @@ class _Checker:
         if not _SUBDOMAIN.fullmatch(each.basename):
             yield ConfigError(f"{path}.basename", f"{show(each.basename)} is not a DNS subdomain")
         template = below(self._folder, each.object_template_path)
-        if not template.is_file():
+        if not _is_file(template):
             yield ConfigError(f"{path}.objectTemplatePath", f"no such file: {template}")
         if each.list_unknown_object_options:
             yield ConfigError(f"{path}.listUnknownObjectOptions", "not supported here")
@@ -153,6 +153,13 @@ class _Checker:
             yield ConfigError(
                 f"{path}.method", f"{show(measurement.method)} is not known here; known: {known}"
             )
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError:  # its name is too long
+        return False
 
 
 def _range(numbers: NamespaceRange, path: str) -> Iterator[ConfigError]:

@@ -89,7 +89,7 @@ def _histograms(pages: Iterable[str]) -> dict[str, Buckets]:
             for sample in family.samples:
                 name = names.get(family.name) or sample.labels.get("extension_point", "")
                 if "le" in sample.labels and name in found:
-                    found[name][float(sample.labels["le"])] += int(sample.value)
+                    found[name][float(sample.labels["le"])] += int(float(sample.value))
     return found
 
 

@@ -163,6 +163,11 @@ def test_numbers_in_parameters_are_floats_as_in_json(tmp_path: Path) -> None:
             id="a template that is not there",
         ),
         pytest.param(
+            HEAD + PHASE.replace("pod.yaml", "p" * 300),
+            "steps[0].phases[0].objectBundle[0].objectTemplatePath: no such file: ",
+            id="a template whose name no file can have",
+        ),
+        pytest.param(
             HEAD + PHASE.replace("basename: pod", "basename: Pod_"),
             "steps[0].phases[0].objectBundle[0].basename: 'Pod_' is not a DNS subdomain",
             id="a basename that no object can have",
@@ -201,6 +206,11 @@ def test_numbers_in_parameters_are_floats_as_in_json(tmp_path: Path) -> None:
             HEAD + "steps:\n- module: {path: missing.yaml}\n",
             "steps[0].module.path: no such file: ",
             id="a module that is not there",
+        ),
+        pytest.param(
+            HEAD + f"steps:\n- module: {{path: {'m' * 300}}}\n",
+            "steps[0].module.path: no such file: ",
+            id="a module whose name no file can have",
         ),
     ],
 )

@@ -244,7 +244,7 @@ def test_series_are_added_up() -> None:
     assert found["Filter"] == {}
 
 
-@pytest.mark.parametrize("first", ["NaN", "+Inf", "many", '1\nx{le="'])
+@pytest.mark.parametrize("first", ["NaN", "+Inf", "many", '1\nx{le="', "7" * 400])
 def test_a_page_that_is_none_of_metrics(first: str) -> None:
     with pytest.raises(ExtenderError, match="the metrics of kube-scheduler cannot be read"):
         histograms([PAGE.replace("FIRST", first)])

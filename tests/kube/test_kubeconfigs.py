@@ -239,6 +239,12 @@ async def test_go_s_zero_time_is_no_end(tmp_path: Path) -> None:
     assert await found.authorization() == "Bearer it"
 
 
+async def test_an_end_in_the_first_minute_of_all_times_is_refused(tmp_path: Path) -> None:
+    status = {"token": "it", "expirationTimestamp": "0001-01-01T00:00:00"}
+    with pytest.raises(ConfigError, match="exec: expirationTimestamp '0001-01-01T00:00:00': date"):
+        await kubeconfig_credentials(written(tmp_path, one=config("a", printing(status))))
+
+
 @pytest.mark.parametrize(
     ("changes", "said"),
     [

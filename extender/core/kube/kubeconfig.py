@@ -130,7 +130,10 @@ class _Loader(KubeConfigLoader):
             raise ConfigException("exec: clientCertificateData and clientKeyData belong together")
         expiry = status.get("expirationTimestamp")
         if expiry and expiry != _GO_ZERO_TIME:
-            self._good_until = parse_rfc3339(expiry) - EARLY
+            try:
+                self._good_until = parse_rfc3339(expiry) - EARLY
+            except OverflowError as error:
+                raise ConfigException(f"exec: expirationTimestamp {expiry!r}: {error}") from error
         else:
             self._good_until = dt.datetime.max.replace(tzinfo=dt.UTC)
         if token:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from fractions import Fraction
 from math import ceil
+from reprlib import Repr
 from typing import Final, TypeAlias
 
 from extender.core.errors import ObjectError
@@ -27,6 +28,8 @@ _SUFFIXES = {
     **{letter: Fraction(1, 1000**power) for power, letter in enumerate("mun", start=1)},
 }
 _CPU = "cpu"
+_SHOWN = Repr()
+_SHOWN.maxstring = 200
 
 
 def read_quantity(text: str | float) -> Fraction:
@@ -36,7 +39,7 @@ def read_quantity(text: str | float) -> Fraction:
     """
     found = _QUANTITY.fullmatch(str(text).strip())
     if found is None:
-        raise ValueError(f"{text!r} is not a quantity")
+        raise ValueError(f"{_SHOWN.repr(text)} is not a quantity")
     number = Fraction(found["number"])
     if found["exponent"]:
         return number * Fraction(10) ** int(found["exponent"])
