@@ -13,6 +13,7 @@ from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import Path
+from random import Random
 from typing import TYPE_CHECKING
 
 import aiohttp
@@ -21,10 +22,10 @@ import yaml
 from tests.e2e.api import for_each, key_of
 from tests.e2e.checker import bound_order
 from tests.e2e.extending import ASSIST, REPLACE, Extender
+from tests.e2e.faults.proxy import Hop, hop
 from tests.e2e.kubelet import working
 from tests.e2e.moving import EVERYWHERE, SSD, Moves, forget, on_ssd, replica_set
 from tests.e2e.objects import HOSTNAME, JSON, ZONE, node, pod, term
-from tests.e2e.proxying import Relay, relaying
 from tests.e2e.sandbox import pods_path
 from tests.e2e.scheduling import Scheduler, configured, shipped
 
@@ -79,7 +80,7 @@ class Replica:
 
     extender: Extender
     scheduler: Scheduler | None
-    api: Relay
+    api: Hop
     running: AsyncExitStack
     in_service: bool = False
 
@@ -122,9 +123,9 @@ class Replicas:
     def __init__(self, sandbox: Sandbox, mode: str, stack: AsyncExitStack) -> None:
         self.sandbox = sandbox
         self.mode = mode
-        self.service: Relay | None = None
         self.all: list[Replica] = []
         self._stack = stack
+        self._turns = count()
         self._created: list[str] = []
         self._enough = asyncio.Event()
         self._creating: asyncio.Task[None]
@@ -133,8 +134,10 @@ class Replicas:
     def moves(self) -> Moves:
         return Moves(self.sandbox, [each.extender for each in self.all], self._stack)
 
-    def endpoints(self) -> list[int]:
-        return [each.port for each in self.all if each.in_service]
+    def endpoint(self) -> int:
+        """Return where the next connection to the Service is led; 0, where none is taken."""
+        ports = [each.port for each in self.all if each.in_service]
+        return ports[next(self._turns) % len(ports)] if ports else 0
 
     # What befalls replicas.
 
@@ -143,8 +146,8 @@ class Replicas:
         here = self.sandbox.control_plane
         running = await self._stack.enter_async_context(AsyncExitStack())
         server = int(here.server.rpartition(":")[2])
-        api = await running.enter_async_context(relaying(lambda: [server]))
-        there = replace(here, server=f"https://127.0.0.1:{api.port}")
+        api, port = await running.enter_async_context(hop(lambda: server, Random()))
+        there = replace(here, server=f"https://127.0.0.1:{port}")
         folder = self.sandbox.folder("replica")
         extender = await running.enter_async_context(
             Extender.running(there, self.mode, folder, fields=_settings(self.mode))
@@ -290,13 +293,12 @@ async def replicated(sandbox: Sandbox, mode: str, number: int) -> AsyncIterator[
         for _ in range(number):
             await replicas.add()
         if mode == ASSIST:
-            service = await stack.enter_async_context(relaying(replicas.endpoints))
-            config = shipped(ASSIST, f"http://127.0.0.1:{service.port}", quotas=True)
+            _, port = await stack.enter_async_context(hop(replicas.endpoint, Random()))
+            config = shipped(ASSIST, f"http://127.0.0.1:{port}", quotas=True)
             # As for rules in annotations: a pod is not placed without the extender.
             del config["extenders"][0]["ignorable"]
             folder = sandbox.folder("scheduler")
             await stack.enter_async_context(configured(sandbox.control_plane, config, folder))
-            replicas.service = service
         await stack.enter_async_context(sandbox.kubelet())
         await replicas.moves.create(replica_set(_MOVED, on_ssd(), MOVED))
         async with replicas.creating():

@@ -17,6 +17,7 @@ import pytest
 
 from extender.core.controllers.staleness import LOOK_SECONDS, STILL_SECONDS
 from tests.e2e.extending import ASSIST, REPLACE, Extender
+from tests.e2e.faults.proxy import Failing, Mode
 from tests.e2e.moving import QUIET_S
 from tests.e2e.objects import HOSTNAME, node, pod, term
 from tests.e2e.replicas import MOVED, replicated
@@ -53,11 +54,11 @@ async def frozen(replicas: Replicas, victim: Replica) -> None:
 
 async def cut_off(replicas: Replicas, victim: Replica) -> None:
     """Let nothing get to the API server until another replica has done its work."""
-    victim.api.cut()
+    victim.api.fail(Failing(Mode.FROZEN))
     try:
         await replicas.until_moved()
     finally:
-        victim.api.heal()
+        victim.api.recover()
 
 
 async def upgraded(replicas: Replicas, victim: Replica) -> None:

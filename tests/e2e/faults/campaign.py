@@ -147,13 +147,15 @@ async def _staged(
         )
         trusted = ssl.create_default_context(cafile=str(ca))
         to_api, api_port = await stack.enter_async_context(
-            hop(_port(plane.server), random, as_server=as_server, to_server=trusted)
+            hop(lambda: _port(plane.server), random, as_server=as_server, to_server=trusted)
         )
         behind = replace(plane, server=f"https://127.0.0.1:{api_port}")
         extender = await stack.enter_async_context(
             _extending(behind, _folder(folder, "extender"), clock)
         )
-        to_extender, port = await stack.enter_async_context(hop(_port(extender.url), random))
+        to_extender, port = await stack.enter_async_context(
+            hop(lambda: _port(extender.url), random)
+        )
         scheduler = await stack.enter_async_context(
             configured(plane, _scheduler(port), _folder(folder, "scheduler"))
         )
