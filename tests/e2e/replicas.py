@@ -11,6 +11,7 @@ import os
 import re
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, replace
+from datetime import datetime
 from itertools import count
 from pathlib import Path
 from random import Random
@@ -227,6 +228,19 @@ class Replicas:
         )
 
     # The judgement, by what the API server shows.
+
+    def waits(self) -> list[float]:
+        """Return for how long each pod that was bound had waited, in whole seconds."""
+        found: dict[str, float] = {}
+        for each in self.sandbox.pods.history:
+            for condition in each["status"].get("conditions") or ():
+                if (condition["type"], condition["status"]) == ("PodScheduled", "True"):
+                    created, bound = map(
+                        datetime.fromisoformat,
+                        (each["metadata"]["creationTimestamp"], condition["lastTransitionTime"]),
+                    )
+                    found[each["metadata"]["uid"]] = (bound - created).total_seconds()
+        return [*found.values()]
 
     async def faults(self) -> list[str]:
         """Say which pods are together that must not be, or elsewhere than was said."""
