@@ -53,7 +53,7 @@ class Probe:
         if self.ca is None:
             trust.check_hostname, trust.verify_mode = False, ssl.CERT_NONE
         try:
-            with urllib.request.urlopen(request, timeout=2, context=trust) as answer:  # noqa: S310
+            with urllib.request.urlopen(request, timeout=10, context=trust) as answer:  # noqa: S310
                 return bool(answer.status == HTTPStatus.OK)
         except (urllib.error.URLError, OSError):
             return False
@@ -99,7 +99,7 @@ class Process:
     ) -> None:
         self.stop()
 
-    def wait_ready(self, timeout: float = 60.0) -> None:
+    def wait_ready(self, timeout: float = 180.0) -> None:
         """Return once the probe answers; raise with the end of the log otherwise."""
         deadline = time.monotonic() + timeout
         while not self._probe.answers():

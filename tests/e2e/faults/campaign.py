@@ -126,6 +126,7 @@ async def _drained(judge: Judge, store: Store, say: Callable[[str], None]) -> No
         await store.change(_LOOK_S)
         await asyncio.sleep(_LOOK_S)
     say(f"calm for {monotonic() - calm:.0f} s: {len(judge.waiting)} pods pending beside a place")
+    say(f"{judge.waiter} waited longest: {judge.waited:.0f} s")
 
 
 @asynccontextmanager
@@ -204,8 +205,12 @@ async def _extending(plane: ControlPlane, folder: Path, clock: Path) -> AsyncIte
 
 
 def _scheduler(port: int) -> dict[str, Any]:
-    """Return the shipped configuration, with node affinity left to the extender as well."""
+    """Return the shipped configuration, with node affinity left to the extender as well.
+
+    A pod that was refused is tried again sooner, so that more happens in the same time.
+    """
     config = shipped(REPLACE, f"http://127.0.0.1:{port}")
+    config["podMaxBackoffSeconds"] = 2
     plugins = config["profiles"][0]["plugins"]
     for point in ("filter", "preScore", "score"):
         plugins.setdefault(point, {}).setdefault("disabled", []).append({"name": "NodeAffinity"})
