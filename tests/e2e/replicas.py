@@ -35,13 +35,15 @@ if TYPE_CHECKING:
 
     from tests.e2e.sandbox import Sandbox
 
-PATIENCE_S = 90.0
+PATIENCE_S = 180.0
 """Far beyond what a takeover and all back-offs after it take."""
 GRACE_S = 5.0
 """Of a broken rule: long enough for the holder of the Lease to be gone when it is over."""
 ENDPOINTS_S = 1.0
 """From the end of a replica until no new connection is led to it."""
 WAVE_S = 0.4
+BACKLOG = 40
+"""Pending pods, with which no more come."""
 
 _SERVICE = Path(__file__).resolve().parents[2] / "manifests" / "overlays" / "service"
 _SCHEDULERS_LEASE = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/kube-scheduler"
@@ -159,6 +161,7 @@ class Replicas:
             scheduler = await running.enter_async_context(
                 configured(there, config, folder, elected=True)
             )
+            await running.enter_async_context(working(_started_again(scheduler)))
         made = Replica(extender, scheduler, api, running, in_service=True)
         self.all.append(made)
         if self.mode == ASSIST:
@@ -196,9 +199,10 @@ class Replicas:
     async def _create(self) -> None:
         """Create pods that exclude each other, again and again, until there are `_enough`."""
         for number in count():
-            made = wave(number)
-            self._created += map(key_of, made)
-            await for_each(made, lambda each: self.sandbox.api.create(pods_path(each), each))
+            if len(self.sandbox.waiting()) < BACKLOG:
+                made = wave(number)
+                self._created += map(key_of, made)
+                await for_each(made, lambda each: self.sandbox.api.create(pods_path(each), each))
             with suppress(TimeoutError):
                 async with asyncio.timeout(WAVE_S):
                     await self._enough.wait()
@@ -271,6 +275,13 @@ class Replicas:
         """Return the Events with this reason."""
         listing = await self.sandbox.api.get("/apis/events.k8s.io/v1/events")
         return [each for each in listing["items"] if each.get("reason") == reason]
+
+
+async def _started_again(scheduler: Scheduler) -> None:
+    """Start a scheduler whenever it has ended, as a kubelet does: one that leads no more ends."""
+    while True:
+        await scheduler.process.ended()
+        scheduler.process.start()
 
 
 def wave(number: int) -> list[JSON]:

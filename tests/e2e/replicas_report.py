@@ -26,12 +26,13 @@ async def recorded(request: pytest.FixtureRequest) -> AsyncIterator[list[float]]
     if not request.config.getoption("--record"):
         yield waits
         return
-    passed = False
+    row: str = request.node.callspec.id
     try:
         yield waits
-        passed = True
-    finally:
-        _add(request.node.callspec.id, waits, passed=passed)
+    except Exception:
+        _add(row, waits, passed=False)
+        raise
+    _add(row, waits, passed=True)
 
 
 def _add(row: str, waits: Collection[float], *, passed: bool) -> None:

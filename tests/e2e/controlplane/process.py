@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import shutil
 import socket
@@ -107,6 +108,19 @@ class Process:
             if time.monotonic() > deadline:
                 raise ProcessDiedError(f"{self.name} not ready in {timeout} s\n{tail(self.log)}")
             time.sleep(_POLL_S)  # a program that starts offers nothing to await
+
+    async def ended(self) -> None:
+        """Return once the program has ended."""
+        if self._popen is None or self._popen.poll() is not None:
+            return
+        over, loop = asyncio.Event(), asyncio.get_running_loop()
+        handle = os.pidfd_open(self._popen.pid)
+        loop.add_reader(handle, over.set)
+        try:
+            await over.wait()
+        finally:
+            loop.remove_reader(handle)
+            os.close(handle)
 
     def check_alive(self) -> None:
         code = self._popen and self._popen.poll()
