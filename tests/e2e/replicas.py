@@ -310,7 +310,7 @@ async def replicated(sandbox: Sandbox, mode: str, number: int) -> AsyncIterator[
     """Run replicas in a mode, with pods that come all the time and a workload that may move."""
     await forget(sandbox)
     await sandbox.api.delete(_SCHEDULERS_LEASE)
-    nodes = [node(f"n{each}", f"z{each % 2}") for each in range(_NODES)]
+    nodes = [node(f"n{each}", f"z{each % 2}", pods=10_000) for each in range(_NODES)]
     nodes[0]["metadata"]["labels"] |= SSD
     await sandbox.add(*nodes)
     async with AsyncExitStack() as stack:

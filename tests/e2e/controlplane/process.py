@@ -121,6 +121,7 @@ class Process:
         finally:
             loop.remove_reader(handle)
             os.close(handle)
+        self._popen.wait()
 
     def check_alive(self) -> None:
         code = self._popen and self._popen.poll()
