@@ -25,12 +25,12 @@ if TYPE_CHECKING:
 
 USER, READY = "e2e/user", "e2e/ready"
 RACK, POOL = "example.com/rack", "example.com/pool"
-JOB_NODES, ROOM_NODES, MOVE_NODES, ZONES = 12, 4, 12, 4
-TEAMS, JOBS_EACH = 4, 7
+JOB_NODES, ROOM_NODES, MOVE_NODES, ZONES = 20, 4, 12, 4
+TEAMS, JOBS_EACH = 8, 7
 MOVERS, FOLLOWERS = 24, 8
 ROOMS = 4
 """Of some nodes each."""
-CREW = 4
+CREWS, CREW = 4, 4
 GRACE_S = 3.0
 """For which a rule has to be broken before a pod is evicted."""
 _REST_S = 13.0
@@ -82,7 +82,7 @@ class Users:
                 tasks.create_task(self._every(0.2, lambda n=number: self._jobs(n)))  # type: ignore[misc]
             for colour in ("red", "blue"):
                 tasks.create_task(self._every(0.3, lambda c=colour: self._colour(c)))  # type: ignore[misc]
-            for number in range(2):
+            for number in range(CREWS):
                 tasks.create_task(self._every(0.3, lambda n=number: self._crew(n)))  # type: ignore[misc]
             for number in range(ROOMS):
                 tasks.create_task(self._every(0.2, lambda n=number: self._less_important(n)))  # type: ignore[misc]
@@ -103,7 +103,7 @@ class Users:
     async def _jobs(self, number: int) -> None:
         """Keep some pods that exclude each other and those of another team on a node."""
         mine, theirs = f"job-{number}", f"job-{number ^ 1}"
-        await self._end_some(mine, 0.5, 3.0)
+        await self._end_some(mine, 0.2, 2.0)
         if self.creating and len(self._of(mine)) < JOBS_EACH:
             for _ in range(self._random.randint(1, 4)):
                 apart = [term(HOSTNAME, {"app": mine}), term(HOSTNAME, {"app": theirs})]
