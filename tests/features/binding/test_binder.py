@@ -167,6 +167,20 @@ UNAVAILABLE = status(503, "ServiceUnavailable", "etcd has no leader")
             id="the pod was deleted meanwhile",
         ),
         pytest.param(
+            UNAVAILABLE,
+            answering(lambda: web.Response(status=404, text="404 page not found")),
+            BindOutcome.INDETERMINATE,
+            "no leader",
+            id="a proxy that knows no server says nothing of the pod",
+        ),
+        pytest.param(
+            answering(lambda: web.Response(text="<html>Log in</html>", content_type="text/html")),
+            shows(WEB),
+            BindOutcome.INDETERMINATE,
+            "not what the API server sends",
+            id="a proxy that answers in its place with a page",
+        ),
+        pytest.param(
             status(409, "Conflict", DELETING),
             shows(ENDING),
             BindOutcome.GONE,
