@@ -198,6 +198,9 @@ class ApiClient:
         if self._session is None:
             raise RuntimeError("the client has not been entered")
         await self._admit(call)
+        if call.deadline is not None and self._clock() >= call.deadline:
+            # A request of bytes that the socket takes at once would be away before it is given up.
+            raise NotSentError(f"{call.path}: not sent, the time for it is over")
         if call.may_go is not None and not call.may_go():
             raise NotSentError(f"{call.path}: not sent, it is no longer ours to do")
         start = self._clock()

@@ -294,6 +294,19 @@ async def test_the_end_of_a_bind(  # noqa: PLR0917 - a table's columns
     assert (server.reads > 0) is (read is not None)
 
 
+@pytest.mark.parametrize("within", [0.0, -16.0], ids=["no time", "after a standstill"])
+async def test_a_bind_whose_time_is_over_is_not_sent(
+    server: Server, binder: Binder, within: float
+) -> None:
+    # A connection that is open already takes a request at once.
+    await binder.bind(model_pod(WEB), "other", WITHIN)
+    server.bindings.clear()
+    bound = await binder.bind(model_pod(WEB), "n", within)
+    assert (bound.outcome, server.bindings) == (BindOutcome.REFUSED, [])
+    await asyncio.sleep(0.05)
+    assert server.bindings == []
+
+
 async def test_a_pod_is_read_with_its_version(server: Server, binder: Binder) -> None:
     metadata = {**WEB["metadata"], "resourceVersion": "12"}
     pod = Pod({**WEB, "metadata": metadata})
