@@ -94,10 +94,15 @@ ARTEFACTS = affinity-extender-$(VERSION).oci.tar affinity-extender.cdx.json affi
   affinity_extender-$(VERSION)-py3-none-any.whl clusterload-$(VERSION)-py3-none-any.whl affinity.yaml \
   $(foreach platform,linux-amd64 linux-arm64 darwin-amd64 darwin-arm64,kubectl-affinity-$(platform).tar.gz)
 
+ifeq ($(origin VERSION),command line)
+release: ## with VERSION= instead, tag a release, if CI has passed for this commit
+	@$(PYTHON) -m release.tagging '$(VERSION)'
+else
 # First what needs tools that may be missing.
 release: ## make every artefact of a release, and their sums, in dist/; URL= where they will be found, HOMEPAGE
 	@$(MAKE) --no-print-directory image chart wheels krew URL=$(URL_FOUND)
 	@cd $(DIST) && sha256sum $(ARTEFACTS) >SHA256SUMS && cat SHA256SUMS
+endif
 
 MYPY := $(BIN)/mypy extender affinityctl clusterload simulation tests bench release
 PYTEST := $(BIN)/python -m pytest tests --ignore=tests/e2e -n auto --maxprocesses 4
