@@ -118,7 +118,7 @@ amputation: $(STAMP) ## each optional feature taken out of a copy, with lint, ty
 	@$(BIN)/python -m pytest tests/features/whole_amputation.py -v -n auto --maxprocesses 4
 
 # These need no control plane, and most other tests wait for theirs: so they run beside, and are shown after.
-BESIDE := $(addprefix tests/e2e/test_,upstream_tables.py differential.py preemption_differential.py verdict_differential.py kubeconfig_differential.py eviction_differential.py controllers_differential.py leaderelection_differential.py kubelet_admission.py image.py)
+BESIDE := $(addprefix tests/e2e/test_,upstream_tables.py differential.py preemption_differential.py verdict_differential.py kubeconfig_differential.py eviction_differential.py controllers_differential.py leaderelection_differential.py kubelet_admission.py image.py workflow.py)
 
 # What goes by the version of Python.
 BY_PYTHON := $(addprefix tests/,$(addprefix deploy/test_,krew.py release.py wheel.py samples.py) commands config wire test_files.py test_tokens.py)

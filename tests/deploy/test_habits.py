@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
-import subprocess
 import tomllib
 from itertools import chain
 from typing import Any
@@ -16,7 +14,6 @@ from tests.deploy.places import ROOT, read_yaml
 from tests.deploy.test_docs import anchors, links
 
 PAGES = ("SECURITY.md", "CONTRIBUTING.md", "SUPPORT.md", "CHANGELOG.md", "README.md")
-WORKFLOWS = sorted((ROOT / ".github/workflows").iterdir())
 FORMS = [
     path
     for path in sorted((ROOT / ".github/ISSUE_TEMPLATE").iterdir())
@@ -29,14 +26,6 @@ def test_links_lead_somewhere(name: str) -> None:
     for target, anchor in links(ROOT / name):
         assert target.exists(), target
         assert not anchor or anchor in anchors(target), anchor
-
-
-def test_actionlint_has_nothing_to_say() -> None:
-    found = shutil.which("actionlint")
-    if found is None:
-        pytest.skip("actionlint is not installed")
-    done = subprocess.run([found, *WORKFLOWS], capture_output=True, text=True, check=False)
-    assert done.stdout == ""
 
 
 def test_the_workflow_runs_ci_on_the_oldest_and_the_newest_python() -> None:
