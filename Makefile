@@ -94,10 +94,15 @@ ARTEFACTS = affinity-extender-$(VERSION).oci.tar affinity-extender.cdx.json affi
   affinity_extender-$(VERSION)-py3-none-any.whl clusterload-$(VERSION)-py3-none-any.whl affinity.yaml \
   $(foreach platform,linux-amd64 linux-arm64 darwin-amd64 darwin-arm64,kubectl-affinity-$(platform).tar.gz)
 
+ifeq ($(origin VERSION),command line)
+release: ## with VERSION= instead, tag a release, if CI has passed for this commit
+	@$(PYTHON) -m release.tagging '$(VERSION)'
+else
 # First what needs tools that may be missing.
 release: ## make every artefact of a release, and their sums, in dist/; URL= where they will be found, HOMEPAGE
 	@$(MAKE) --no-print-directory image chart wheels krew URL=$(URL_FOUND)
 	@cd $(DIST) && sha256sum $(ARTEFACTS) >SHA256SUMS && cat SHA256SUMS
+endif
 
 MYPY := $(BIN)/mypy extender affinityctl clusterload simulation tests bench release
 SLOWEST := --durations=20 --durations-min=5
@@ -114,7 +119,7 @@ amputation: $(STAMP) ## each optional feature taken out of a copy, with lint, ty
 	@$(BIN)/python -m pytest tests/features/whole_amputation.py -v -n auto --maxprocesses 4
 
 # These need no control plane, and most other tests wait for theirs: so they run beside, and are shown after.
-BESIDE := $(addprefix tests/e2e/test_,upstream_tables.py differential.py preemption_differential.py verdict_differential.py kubeconfig_differential.py eviction_differential.py controllers_differential.py leaderelection_differential.py kubelet_admission.py image.py)
+BESIDE := $(addprefix tests/e2e/test_,upstream_tables.py differential.py preemption_differential.py verdict_differential.py kubeconfig_differential.py eviction_differential.py controllers_differential.py leaderelection_differential.py kubelet_admission.py image.py workflow.py)
 
 # What goes by the version of Python.
 BY_PYTHON := $(addprefix tests/,$(addprefix deploy/test_,krew.py release.py wheel.py samples.py) commands config wire test_files.py test_tokens.py)

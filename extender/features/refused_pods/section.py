@@ -9,7 +9,7 @@ from msgspec import Meta
 
 from extender.core.config.conditions import REPLACE
 from extender.core.config.connections import Block
-from extender.core.config.features import Feature, Given, Help, Right, Want
+from extender.core.config.features import Feature, Given, Help, Maturity, Right, Want
 from extender.core.config.schema import Config, Mode
 
 
@@ -77,6 +77,7 @@ def _rights(config: Config) -> Iterator[Right]:
 
 FEATURE = Feature(
     name="refused_pods",
+    maturity=Maturity.BETA,
     sections={"hints": Hints, "preemption": PreemptionSettings},
     enabled=lambda config: hints(config) or preempts(config),
     effect=REPLACE,

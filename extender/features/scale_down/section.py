@@ -8,7 +8,7 @@ from msgspec import Meta
 
 from extender.core.config.conditions import WRITING
 from extender.core.config.connections import Block
-from extender.core.config.features import Feature, Right, Want
+from extender.core.config.features import Feature, Maturity, Right, Want
 
 
 class ScaleDown(Block, frozen=True, kw_only=True):
@@ -29,6 +29,7 @@ class ScaleDown(Block, frozen=True, kw_only=True):
 
 FEATURE = Feature(
     name="scale_down",
+    maturity=Maturity.ALPHA,
     section=ScaleDown,
     enabled=lambda config: config.section(ScaleDown).enabled,
     effect=WRITING,
