@@ -14,6 +14,7 @@ COMMANDS: Final = (
     "violations",
     "dump",
     "leftovers",
+    "config",
     "version",
 )
 """In the order of the help."""

@@ -11,7 +11,7 @@ import pytest
 from affinityctl import cli
 from tests.builders import node, pod, selector, term
 
-HEADER = "apiVersion: affinity-extender.io/v1alpha1\nkind: AffinityExtenderConfiguration\n"
+HEADER = "apiVersion: affinity-extender.io/v1\nkind: AffinityExtenderConfiguration\n"
 
 
 @pytest.fixture

@@ -55,6 +55,17 @@ class Want(Enum):
     """What holds a pod where it is: these, disruption budgets, what it says of itself."""
 
 
+class Maturity(StrEnum):
+    """How well a feature is proven, and what users may rely on: docs/promises.md."""
+
+    ALPHA = "alpha"
+    """It may change or go in any release."""
+    BETA = "beta"
+    """It stays, and what is written for it is converted or named where it changes."""
+    STABLE = "stable"
+    """It is promised like the core."""
+
+
 class LeaseName(NamedTuple):
     """The Lease by which one of several replicas acts."""
 
@@ -153,6 +164,8 @@ class Feature:
 
     name: str
     """That of its folder; with hyphens, of its page in docs/ and of its component."""
+    maturity: Maturity
+    """One that is not stable is off unless the configuration asks for it, or for mode replace."""
     section: type[Block] | None = None
     """Its block of the configuration; None where other fields switch it on."""
     sections: Mapping[str, type[Block]] = field(default_factory=dict)

@@ -7,7 +7,7 @@ from typing import Final
 
 from extender.core.config.conditions import Condition
 from extender.core.config.connections import Block
-from extender.core.config.features import Carries, Feature, Right, Trace
+from extender.core.config.features import Carries, Feature, Maturity, Right, Trace
 from extender.core.config.rules import NamespaceSelector
 from extender.core.config.schema import Config, Mode
 from extender.core.errors import ConfigError, ObjectError
@@ -49,6 +49,7 @@ _COUNT: Final = f"rules in annotations count ({_FIELD})"
 
 FEATURE = Feature(
     name="annotations",
+    maturity=Maturity.BETA,
     section=Annotations,
     enabled=_is_on,
     effects={

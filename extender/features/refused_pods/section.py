@@ -9,7 +9,7 @@ from msgspec import Meta
 
 from extender.core.config.conditions import REPLACE
 from extender.core.config.connections import Block
-from extender.core.config.features import Feature, Given, Help, Right, Trace, Want
+from extender.core.config.features import Feature, Given, Help, Maturity, Right, Trace, Want
 from extender.core.config.schema import Config, Mode
 from extender.core.wire.placement import DISRUPTION_TARGET, SCHEDULED
 
@@ -78,6 +78,7 @@ def _rights(config: Config) -> Iterator[Right]:
 
 FEATURE = Feature(
     name="refused_pods",
+    maturity=Maturity.BETA,
     sections={"hints": Hints, "preemption": PreemptionSettings},
     enabled=lambda config: hints(config) or preempts(config),
     effect=REPLACE,

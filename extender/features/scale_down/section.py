@@ -8,7 +8,7 @@ from msgspec import Meta
 
 from extender.core.config.conditions import WRITING
 from extender.core.config.connections import Block
-from extender.core.config.features import Feature, Right, Trace, Want
+from extender.core.config.features import Feature, Maturity, Right, Trace, Want
 from extender.features.scale_down.cost import COST_ANNOTATION, GIVEN_COST_ANNOTATION
 
 
@@ -30,6 +30,7 @@ class ScaleDown(Block, frozen=True, kw_only=True):
 
 FEATURE = Feature(
     name="scale_down",
+    maturity=Maturity.ALPHA,
     section=ScaleDown,
     enabled=lambda config: config.section(ScaleDown).enabled,
     effect=WRITING,
