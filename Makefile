@@ -105,7 +105,8 @@ release: ## make every artefact of a release, and their sums, in dist/; URL= whe
 endif
 
 MYPY := $(BIN)/mypy extender affinityctl clusterload simulation tests bench release
-PYTEST := $(BIN)/python -m pytest tests --ignore=tests/e2e -n auto --maxprocesses 4
+SLOWEST := --durations=20 --durations-min=5
+PYTEST := $(BIN)/python -m pytest tests --ignore=tests/e2e -n auto --maxprocesses 4 $(SLOWEST)
 
 test: lint $(STAMP) ## lint, types, layers, unit, property, wire, fault and conformance tests
 	@.ci/beside "$(MYPY)" $(PYTEST) --dist loadfile -m "not thorough"
@@ -131,7 +132,7 @@ pythons: $(STAMP) ## tests that go by Python's version, with the oldest and the 
 e2e: $(STAMP) ## the same project against a real control plane (builds it into a user cache first)
 	@$(BIN)/python -m tests.e2e.controlplane
 	@.ci/beside '$(BIN)/python -m pytest $(BESIDE) -v -m "not long"$(if $(filter true,$(CI)), && .ci/pythons $(BY_PYTHON))' \
-	  $(BIN)/python -m pytest tests/e2e $(BESIDE:%=--ignore=%) -v -m "not long" -n 2 --dist loadfile
+	  $(BIN)/python -m pytest tests/e2e $(BESIDE:%=--ignore=%) -v -m "not long" -n 2 --dist loadfile $(SLOWEST)
 
 e2e-all: $(RELEASE_STAMP) ## e2e, and its tests that take longer: before a release, and for another Kubernetes
 	@$(BIN)/python -m pytest tests/e2e -v --releases newest --questions 5000
@@ -163,6 +164,10 @@ repair: $(STAMP) ## a zone that is lost and comes back, ten times thirty pods on
 .PHONY: faults
 faults: $(STAMP) ## faults on a real control plane, drawn by SEED, for FAULT_SECONDS (600), added to bench/results/faults.md
 	@$(BIN)/python -m tests.e2e.faults --seconds $(or $(FAULT_SECONDS),600) $(if $(SEED),--seed $(SEED)) --report bench/results/faults.md
+
+.PHONY: replicas
+replicas: $(STAMP) ## two and three replicas, one of which is killed, frozen, cut off or replaced (20 minutes), added to bench/results/replicas.md
+	@$(BIN)/python -m pytest tests/e2e/test_replicas.py -v --record
 
 .PHONY: upstream
 upstream: $(STAMP) ## the scheduler's own integration suites, with and without the extender (hours), into tests/upstream/report.md

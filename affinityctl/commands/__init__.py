@@ -13,6 +13,7 @@ COMMANDS: Final = (
     "quota",
     "violations",
     "dump",
+    "leftovers",
     "config",
     "version",
 )

@@ -13,7 +13,7 @@ from functools import cache
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
 from msgspec import defstruct
 
@@ -136,6 +136,18 @@ class Leaves(NamedTuple):
     """The label of the namespaces in which it does."""
 
 
+class Trace(NamedTuple):
+    """What is written on pods, and is still there when the program is gone."""
+
+    place: Literal["annotation", "condition", "field"]
+    """On the pod; fields are those of its status."""
+    name: str
+    beside: str = ""
+    """An annotation with the same value, which tells that it is not a user's own."""
+    ends: str = ""
+    """What else of Kubernetes takes it away soon; "" for what stays."""
+
+
 class Completion(NamedTuple):
     """What completes the configuration by what another file of Kubernetes says."""
 
@@ -175,6 +187,8 @@ class Feature:
     gives: Mapping[Help, Given] = field(default_factory=dict)
     rights: tuple[Right, ...] = ()
     """Those that its component gives, beside the ones of manifests/base."""
+    traces: tuple[Trace, ...] = ()
+    """All that it writes on pods, but for their ends; a Lease goes by `wants`."""
     needed_rights: Callable[[Config], Iterable[Right]] | None = None
     """Which of them a configuration needs; None: all where the feature is on."""
     reads: str = ""
