@@ -9,18 +9,15 @@ from typing import Final
 
 import pytest
 
+from extender.core.controllers.upkeep import FORGET_SECONDS
 from tests.builders import HOST, ZONE, model_namespace, model_node, namespace, node
 from tests.kube.virtual_loop import run_virtually
 from tests.unbound import MARK, NODES, Program, everything, kinds, lengths
 
-ROUND_S: Final = 450.0
-ROUNDS: Final = 9
-"""More than an hour, for which the history keeps what controllers did."""
-BOUNDED: Final = {
-    # Filled by everyday's work, and emptied by what is new alone.
-    "PodReader._names",
-}
-"""Registries of a bounded length that are not yet full by then."""
+ROUNDS: Final = 3
+SETTLED_S: Final = 2 * FORGET_SECONDS + 10.0
+BOUNDED: Final = {"PodReader._names", "RecordFirst._recorded", "RefusedPods._pods"}
+"""What has the latest alone: 15,000 names, 2,048 pods and 256 KiB."""
 
 
 async def churn(program: Program, rounds: range) -> Counter[str]:
@@ -28,9 +25,9 @@ async def churn(program: Program, rounds: range) -> Counter[str]:
     for number in rounds:
         space = f"space-{number}"
         program.state.upsert_namespace(model_namespace(namespace(space, {"n": space})))
-        moved = NODES[number % len(NODES)]
-        labels = {HOST: moved, ZONE: "ab"[number % 2], "round": f"{number}"}
-        program.state.upsert_node(model_node(node(moved, labels, {"pods": "110"})))
+        for each, name in enumerate(NODES):
+            labels = {HOST: name, ZONE: "ab"[each % 2], "round": f"{number}-{each}"}
+            program.state.upsert_node(model_node(node(name, labels, {"pods": "110"})))
         for index, make in enumerate(kinds(program.config).values()):
             raw = make(f"{MARK}-{number}-{index}")
             raw = {**raw, "metadata": {**raw["metadata"], "namespace": space}}
@@ -43,8 +40,10 @@ async def churn(program: Program, rounds: range) -> Counter[str]:
                 await asyncio.sleep(1.0)
         program.state.remove_namespace(space)
         program.taken.clear()
-        await asyncio.sleep(ROUND_S)
-    return lengths(program.roots)
+    await asyncio.sleep(SETTLED_S)
+    found = lengths(program.roots)
+    found["tasks"] = len(asyncio.all_tasks())
+    return found
 
 
 def test_three_times_as_much_leaves_no_more(caplog: pytest.LogCaptureFixture) -> None:

@@ -23,8 +23,8 @@ TIDY_REST_SECONDS: Final = 1.0
 """While there are none."""
 
 FORGET_SECONDS: Final = 300.0
-"""What caches keep and was not used for that long is given up, at the latest after twice as long.
-So the memory is that of what is in use, however long the program runs."""
+"""What caches keep and was not used for that long is given up, at the latest after twice as long:
+memory is taken by what is in use, however long the program runs."""
 
 EXPIRY_PAUSE_SECONDS: Final = 1.0
 EXPIRED_LOG_BURST: Final = 10
