@@ -1,7 +1,7 @@
 {{/* The extender's configuration. */}}
 {{- define "affinity-extender.config" -}}
 {{- $config := dict
-    "apiVersion" "affinity-extender.io/v1alpha1"
+    "apiVersion" "affinity-extender.io/v1"
     "kind" "AffinityExtenderConfiguration"
     "mode" .Values.mode
     "interPodAffinity" (dict "hardPodAffinityWeight" 1)
