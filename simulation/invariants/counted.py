@@ -118,7 +118,7 @@ def _tables(state: ClusterState, stored: Stored) -> Iterator[str]:
             truth[said] = stored.by_domain(str(key), amounts)
         else:
             term, role, source = name
-            of_term = _canonical(_as_said(term.pods), ""), term.topology_key
+            of_term = canonical(_as_said(term.pods), ""), term.topology_key
             said = role.value, source is not None, *of_term
         # Rules in annotations are counted by the namespace of their owners, and by who judged them.
         counted.setdefault(said, Counter()).update(table)
@@ -133,7 +133,7 @@ def _carried(stored: Stored) -> Tables:
     held: dict[Name, list[tuple[str, int]]] = {}
     for pod, node in stored.placed:
         for role, annotated, term, weight in _terms(pod):
-            said = _canonical(term, pod["metadata"]["namespace"])
+            said = canonical(term, pod["metadata"]["namespace"])
             name = role, annotated, said, term["topologyKey"]
             held.setdefault(name, []).append((node, weight))
     return {name: stored.by_domain(str(name[-1]), amounts) for name, amounts in held.items()}
@@ -178,7 +178,7 @@ def _as_selector(selector: Selector | None) -> Json | None:
     }
 
 
-def _canonical(term: Mapping[str, Any], owner_space: str) -> Name:
+def canonical(term: Mapping[str, Any], owner_space: str) -> Name:
     """Return what two terms have in common if they say the same."""
     listed, chosen = term.get("namespaces") or (), term.get("namespaceSelector")
     if not listed and chosen is None:
