@@ -99,10 +99,21 @@ release: ## with VERSION= instead, tag a release, if CI has passed for this comm
 	@$(PYTHON) -m release.tagging '$(VERSION)'
 else
 # First what needs tools that may be missing.
-release: ## make every artefact of a release, and their sums, in dist/; URL= where they will be found, HOMEPAGE
+release: ## make every artefact of a release, their sums and provenance, in dist/; URL= where they will be found, HOMEPAGE, KEY= to sign with
 	@$(MAKE) --no-print-directory image chart wheels krew URL=$(URL_FOUND)
 	@cd $(DIST) && sha256sum $(ARTEFACTS) >SHA256SUMS && cat SHA256SUMS
+	@$(BIN)/python -m release.provenance $(DIST) --url $(URL_FOUND) $(if $(HOMEPAGE),--homepage $(HOMEPAGE))
+	@$(if $(KEY),release/sign.sh $(KEY) $(SIGNED:%=$(DIST)/%),echo "not signed: KEY= names no private key")
 endif
+
+SIGNED = SHA256SUMS provenance.intoto.json
+.PHONY: sign
+sign: ## sign the sums and the provenance of a release in dist/; KEY=, a private key on P-256
+	@release/sign.sh $(or $(KEY),$(error KEY= is missing: a private key on P-256)) $(SIGNED:%=$(DIST)/%)
+
+.PHONY: outdated
+outdated: $(STAMP) ## which of the pinned packages have newer versions (asks the index); `make lock` takes them
+	@$(BIN)/pip list --outdated --disable-pip-version-check
 
 MYPY := $(BIN)/mypy extender affinityctl clusterload simulation tests bench release
 SLOWEST := --durations=20 --durations-min=5

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
@@ -38,3 +41,16 @@ EACH = pytest.mark.parametrize("feature", [pytest.param(each, id=each.name) for 
 @EACH
 def test_what_is_not_stable_is_off_by_default(feature: Feature) -> None:
     assert feature.maturity is Maturity.STABLE or not feature.enabled(defaults())
+
+
+def test_a_server_logs_the_warning_and_a_check_says_it(tmp_path: Path) -> None:
+    path = tmp_path / "c.yaml"
+    path.write_text(OLD)
+    lines = "from affinityctl import cli; from extender import runtime\nruntime.serve = print\n"
+    for flags, begins in ((["--logging-format=json"], "{"), (["--validate-only"], "affinity-")):
+        run = f"{lines}cli.main(['serve', '--config', {str(path)!r}, *{flags}])"
+        command = [sys.executable, "-c", run]
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        (line,) = done.stderr.splitlines()
+        assert f"config convert {path}" in line
+        assert line.startswith(begins)
