@@ -176,6 +176,10 @@ repair: $(STAMP) ## a zone that is lost and comes back, ten times thirty pods on
 faults: $(STAMP) ## faults on a real control plane, drawn by SEED, for FAULT_SECONDS (600), added to bench/results/faults.md
 	@$(BIN)/python -m tests.e2e.faults --seconds $(or $(FAULT_SECONDS),600) $(if $(SEED),--seed $(SEED)) --report bench/results/faults.md
 
+.PHONY: replicas
+replicas: $(STAMP) ## two and three replicas, one of which is killed, frozen, cut off or replaced (20 minutes), added to bench/results/replicas.md
+	@$(BIN)/python -m pytest tests/e2e/test_replicas.py -v --record
+
 .PHONY: upstream
 upstream: $(STAMP) ## the scheduler's own integration suites, with and without the extender (hours), into tests/upstream/report.md
 	@$(BIN)/python -m tests.upstream

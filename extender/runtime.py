@@ -23,7 +23,7 @@ from extender.core.config.features import Maturity, enabled
 from extender.core.controllers.broken_rules import keep_telling_of_broken
 from extender.core.controllers.history import History
 from extender.core.controllers.staleness import Freshness
-from extender.core.controllers.upkeep import keep_expiring, keep_up_to_date
+from extender.core.controllers.upkeep import keep_expiring, keep_forgetting, keep_up_to_date
 from extender.core.enabled import enforced
 from extender.core.metrics import Metrics
 from extender.core.parts import Context, build_parts
@@ -173,6 +173,7 @@ def _track(config: Config, state: ClusterState, metrics: Metrics) -> None:
 def _look_after_state(state: ClusterState, parts: AsyncExitStack) -> None:
     _keep_running("expiry", keep_expiring(state), parts)
     _keep_running("deferred work", keep_up_to_date(state), parts)
+    _keep_running("caches", keep_forgetting(state), parts)
     _keep_running("broken rules", keep_telling_of_broken(state), parts)
 
 

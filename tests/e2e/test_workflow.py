@@ -32,6 +32,6 @@ def actionlint(report: Callable[[str], None]) -> Binaries:
 def test_actionlint_finds_nothing(
     built: Callable[[Callable[[Callable[[str], None]], Binaries]], Binaries],
 ) -> None:
-    command = [built(actionlint)["actionlint"], *WORKFLOWS]
+    command = [built(actionlint)["actionlint"], *map(str, WORKFLOWS)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert (done.stdout, done.stderr, done.returncode) == ("", "", 0)

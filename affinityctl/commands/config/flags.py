@@ -5,13 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 from extender.core.command_line import Parser, exit_codes
-from extender.core.config.schema import API_VERSION, OLD_API_VERSION
 
 SHORT = "write an extender's configuration file as the version of today"
 
-DESCRIPTION = f"""\
-Write a configuration file of the extender that is {OLD_API_VERSION} as
-{API_VERSION}, to standard output. Everything else stays as it is written, comments
+DESCRIPTION = """\
+Write a configuration file of the extender that is affinity-extender.io/v1alpha1 as
+affinity-extender.io/v1, to standard output. Everything else stays as it is written, comments
 too. A file that `serve` would not start with is refused, with all that is wrong with it.
 """
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from typing import Any
 
 import yaml
 
@@ -48,7 +49,7 @@ def converted(text: str, name: str) -> str:
 
 def _with_version(text: str, name: str) -> str:
     """Put today's version where the text has its own; how the rest is written is the user's."""
-    whole = yaml.compose(text, Loader=yaml.SafeLoader)
+    whole: Any = yaml.compose(text, Loader=yaml.SafeLoader)
     where = next((value for key, value in whole.value if key.value == _FIELD), None)
     if where is None:
         raise ConfigError(_FIELD, "comes by a merge key; write it out", name)

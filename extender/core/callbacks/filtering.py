@@ -134,7 +134,13 @@ class Filters:
             if self._compares_pods:
                 await self._requests.prepare(args.pod)
             verdicts = self._judge(args)
-        except (ObjectError, NotReadyError, IndeterminateError, OverBudgetError) as error:
+        except OverBudgetError as error:
+            if self._plugins:
+                return self.fault(error, perf_counter() - start)
+            # Mode shadow: filter changes nothing.
+            self._note_fault(error, perf_counter() - start)
+            verdicts = None
+        except (ObjectError, NotReadyError, IndeterminateError) as error:
             return self.fault(error, perf_counter() - start)
         self._tell(args.pod, verdicts)
         return write_filter_result(
