@@ -332,9 +332,14 @@ async def test_many_controllers_are_considered_in_several_turns(
     for number in range(5):
         misplaced(it, "preferred", f"app-{number}")
     assert it.repair is not None
-    considered: list[int] = []
-    monkeypatch.setattr(it.repair, "_whether", lambda *_: considered.append(0) or Outcome.GRACE)
+    considered: list[object] = []
     turns: list[int] = []
+
+    def whether(owner: object, *_: object) -> Outcome:
+        considered.append(owner)
+        return Outcome.GRACE
+
+    monkeypatch.setattr(it.repair, "_whether", whether)
 
     async def sleep(seconds: float) -> None:
         if not seconds:
