@@ -26,6 +26,7 @@ from simulation.invariants.broken import BrokenError
 from simulation.invariants.counted import Recount
 from simulation.invariants.knowledge import Knowledge
 from simulation.invariants.referee import Referee
+from simulation.invariants.reports import Reports
 from simulation.invariants.upkeep import check_answers, check_counters, check_reservations
 from simulation.loop import StuckError, simulate, spawn, the_loop
 from simulation.moving import Moving
@@ -80,6 +81,7 @@ class World:
         self.standby = Process(config, self.trace, self._chance("standby"), "standby-extender")
         self.knowledge = Knowledge(self.store, loop.time)
         self.referee = Referee(self.store, loop.time, self._alive, self.knowledge.since)
+        self.reports = Reports(self.store, loop.time, self.knowledge.since)
         for process in (self.process, self.standby):
             process.on_call = self.referee.note_asked
         self.controllers = Controllers(steady, self._chance("workloads"))
@@ -256,6 +258,7 @@ class World:
         for alive in self.living:
             if alive.ready and self._recount.look(alive.name, alive.state):
                 self.trace.say(alive.name, "counts what is stored")
+        self.reports.look(self.living)
         self.calm.look()
         self.moving.look()
         if self._loop.turns > MOST_TURNS + MOST_TURNS_A_SECOND * self.now:
