@@ -15,7 +15,7 @@ from extender.core.config import Config
 from extender.core.controllers.context import Clocks
 from extender.core.controllers.history import History
 from extender.core.controllers.staleness import Freshness
-from extender.core.controllers.upkeep import keep_expiring
+from extender.core.controllers.upkeep import keep_expiring, keep_forgetting
 from extender.core.errors import RequestError
 from extender.core.kube.client import ApiClient
 from extender.core.kube.credentials import Credentials
@@ -162,6 +162,7 @@ class Incarnation:
         return [
             freshness.run(),
             keep_expiring(self.state, now),
+            keep_forgetting(self.state),
         ]
 
 

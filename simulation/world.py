@@ -10,13 +10,14 @@ from functools import partial
 from random import Random
 from typing import Any, Final
 
+from extender.core.config.schema import Mode
 from simulation import templates
 from simulation.apiserver.changes import write_down
 from simulation.apiserver.server import ApiServer
 from simulation.apiserver.store import Store
 from simulation.caller import Caller
 from simulation.calm import Calm
-from simulation.configuration import repairing, replacing, scaling
+from simulation.configuration import configured
 from simulation.defects import Defects
 from simulation.disruption import DisruptionController
 from simulation.faults import Faults
@@ -73,14 +74,8 @@ class World:
         self.scheduler_link = Link(self._chance("scheduler"), usual=usual)
         self.callback_link = Link(self._chance("callbacks"), fastest=0.0001, usual=usual / 5)
         steady = Caller("controllers", self.server, Link(self._chance("controllers"), usual=usual))
-        moves = setup.repairing
-        config = replacing(setup.evicting, grouping=setup.grouping)
-        if moves is not None:
-            config = repairing(moves)
-        costs = setup.scaling
-        if costs is not None:
-            config = scaling(costs)
-        self._assists = any(each is not None and each.assists for each in (moves, costs))
+        config = configured(setup)
+        self._assists = config.mode is Mode.ASSIST
         self.process = Process(config, self.trace, self._chance("process"))
         """The one that schedulers ask."""
         self.standby = Process(config, self.trace, self._chance("standby"), "standby-extender")

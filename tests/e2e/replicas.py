@@ -11,8 +11,10 @@ import os
 import re
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, replace
+from datetime import datetime
 from itertools import count
 from pathlib import Path
+from random import Random
 from typing import TYPE_CHECKING
 
 import aiohttp
@@ -21,10 +23,10 @@ import yaml
 from tests.e2e.api import for_each, key_of
 from tests.e2e.checker import bound_order
 from tests.e2e.extending import ASSIST, REPLACE, Extender
+from tests.e2e.faults.proxy import Hop, hop
 from tests.e2e.kubelet import working
 from tests.e2e.moving import EVERYWHERE, SSD, Moves, forget, on_ssd, replica_set
 from tests.e2e.objects import HOSTNAME, JSON, ZONE, node, pod, term
-from tests.e2e.proxying import Relay, relaying
 from tests.e2e.sandbox import pods_path
 from tests.e2e.scheduling import Scheduler, configured, shipped
 
@@ -33,13 +35,15 @@ if TYPE_CHECKING:
 
     from tests.e2e.sandbox import Sandbox
 
-PATIENCE_S = 90.0
+PATIENCE_S = 180.0
 """Far beyond what a takeover and all back-offs after it take."""
 GRACE_S = 5.0
 """Of a broken rule: long enough for the holder of the Lease to be gone when it is over."""
 ENDPOINTS_S = 1.0
 """From the end of a replica until no new connection is led to it."""
 WAVE_S = 0.4
+BACKLOG = 40
+"""Pending pods, with which no more come."""
 
 _SERVICE = Path(__file__).resolve().parents[2] / "manifests" / "overlays" / "service"
 _SCHEDULERS_LEASE = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/kube-scheduler"
@@ -79,7 +83,7 @@ class Replica:
 
     extender: Extender
     scheduler: Scheduler | None
-    api: Relay
+    api: Hop
     running: AsyncExitStack
     in_service: bool = False
 
@@ -122,9 +126,9 @@ class Replicas:
     def __init__(self, sandbox: Sandbox, mode: str, stack: AsyncExitStack) -> None:
         self.sandbox = sandbox
         self.mode = mode
-        self.service: Relay | None = None
         self.all: list[Replica] = []
         self._stack = stack
+        self._turns = count()
         self._created: list[str] = []
         self._enough = asyncio.Event()
         self._creating: asyncio.Task[None]
@@ -133,8 +137,10 @@ class Replicas:
     def moves(self) -> Moves:
         return Moves(self.sandbox, [each.extender for each in self.all], self._stack)
 
-    def endpoints(self) -> list[int]:
-        return [each.port for each in self.all if each.in_service]
+    def endpoint(self) -> int:
+        """Return where the next connection to the Service is led; 0, where none is taken."""
+        ports = [each.port for each in self.all if each.in_service]
+        return ports[next(self._turns) % len(ports)] if ports else 0
 
     # What befalls replicas.
 
@@ -143,8 +149,8 @@ class Replicas:
         here = self.sandbox.control_plane
         running = await self._stack.enter_async_context(AsyncExitStack())
         server = int(here.server.rpartition(":")[2])
-        api = await running.enter_async_context(relaying(lambda: [server]))
-        there = replace(here, server=f"https://127.0.0.1:{api.port}")
+        api, port = await running.enter_async_context(hop(lambda: server, Random()))
+        there = replace(here, server=f"https://127.0.0.1:{port}")
         folder = self.sandbox.folder("replica")
         extender = await running.enter_async_context(
             Extender.running(there, self.mode, folder, fields=_settings(self.mode))
@@ -155,6 +161,7 @@ class Replicas:
             scheduler = await running.enter_async_context(
                 configured(there, config, folder, elected=True)
             )
+            await running.enter_async_context(working(_started_again(scheduler)))
         made = Replica(extender, scheduler, api, running, in_service=True)
         self.all.append(made)
         if self.mode == ASSIST:
@@ -192,9 +199,10 @@ class Replicas:
     async def _create(self) -> None:
         """Create pods that exclude each other, again and again, until there are `_enough`."""
         for number in count():
-            made = wave(number)
-            self._created += map(key_of, made)
-            await for_each(made, lambda each: self.sandbox.api.create(pods_path(each), each))
+            if len(self.sandbox.waiting()) < BACKLOG:
+                made = wave(number)
+                self._created += map(key_of, made)
+                await for_each(made, lambda each: self.sandbox.api.create(pods_path(each), each))
             with suppress(TimeoutError):
                 async with asyncio.timeout(WAVE_S):
                     await self._enough.wait()
@@ -224,6 +232,19 @@ class Replicas:
         )
 
     # The judgement, by what the API server shows.
+
+    def waits(self) -> list[float]:
+        """Return for how long each pod that was bound had waited, in whole seconds."""
+        found: dict[str, float] = {}
+        for each in self.sandbox.pods.history:
+            for condition in each["status"].get("conditions") or ():
+                if (condition["type"], condition["status"]) == ("PodScheduled", "True"):
+                    created, bound = map(
+                        datetime.fromisoformat,
+                        (each["metadata"]["creationTimestamp"], condition["lastTransitionTime"]),
+                    )
+                    found[each["metadata"]["uid"]] = (bound - created).total_seconds()
+        return [*found.values()]
 
     async def faults(self) -> list[str]:
         """Say which pods are together that must not be, or elsewhere than was said."""
@@ -256,6 +277,13 @@ class Replicas:
         return [each for each in listing["items"] if each.get("reason") == reason]
 
 
+async def _started_again(scheduler: Scheduler) -> None:
+    """Start a scheduler whenever it has ended, as a kubelet does: one that leads no more ends."""
+    while True:
+        await scheduler.process.ended()
+        scheduler.process.start()
+
+
 def wave(number: int) -> list[JSON]:
     """Return pods that come together, of apps that no other wave has; all have a place."""
     app, other = f"a{number}", f"b{number}"
@@ -282,7 +310,7 @@ async def replicated(sandbox: Sandbox, mode: str, number: int) -> AsyncIterator[
     """Run replicas in a mode, with pods that come all the time and a workload that may move."""
     await forget(sandbox)
     await sandbox.api.delete(_SCHEDULERS_LEASE)
-    nodes = [node(f"n{each}", f"z{each % 2}") for each in range(_NODES)]
+    nodes = [node(f"n{each}", f"z{each % 2}", pods=10_000) for each in range(_NODES)]
     nodes[0]["metadata"]["labels"] |= SSD
     await sandbox.add(*nodes)
     async with AsyncExitStack() as stack:
@@ -290,13 +318,12 @@ async def replicated(sandbox: Sandbox, mode: str, number: int) -> AsyncIterator[
         for _ in range(number):
             await replicas.add()
         if mode == ASSIST:
-            service = await stack.enter_async_context(relaying(replicas.endpoints))
-            config = shipped(ASSIST, f"http://127.0.0.1:{service.port}", quotas=True)
+            _, port = await stack.enter_async_context(hop(replicas.endpoint, Random()))
+            config = shipped(ASSIST, f"http://127.0.0.1:{port}", quotas=True)
             # As for rules in annotations: a pod is not placed without the extender.
             del config["extenders"][0]["ignorable"]
             folder = sandbox.folder("scheduler")
             await stack.enter_async_context(configured(sandbox.control_plane, config, folder))
-            replicas.service = service
         await stack.enter_async_context(sandbox.kubelet())
         await replicas.moves.create(replica_set(_MOVED, on_ssd(), MOVED))
         async with replicas.creating():

@@ -10,16 +10,18 @@ import asyncio
 import os
 import re
 import signal
-from itertools import pairwise
+from itertools import pairwise, product
 from typing import TYPE_CHECKING
 
 import pytest
 
 from extender.core.controllers.staleness import LOOK_SECONDS, STILL_SECONDS
 from tests.e2e.extending import ASSIST, REPLACE, Extender
+from tests.e2e.faults.proxy import Failing, Mode
 from tests.e2e.moving import QUIET_S
 from tests.e2e.objects import HOSTNAME, node, pod, term
 from tests.e2e.replicas import MOVED, replicated
+from tests.e2e.replicas_report import recorded
 from tests.e2e.sandbox import pod_path
 
 if TYPE_CHECKING:
@@ -27,8 +29,6 @@ if TYPE_CHECKING:
 
     from tests.e2e.replicas import Replica, Replicas
     from tests.e2e.sandbox import Sandbox
-
-pytestmark = pytest.mark.long  # a minute or more each
 
 SUCCESSOR_S = 10
 """For which the successor of a moved pod has to be ready before the next pod of its controller."""
@@ -53,11 +53,11 @@ async def frozen(replicas: Replicas, victim: Replica) -> None:
 
 async def cut_off(replicas: Replicas, victim: Replica) -> None:
     """Let nothing get to the API server until another replica has done its work."""
-    victim.api.cut()
+    victim.api.fail(Failing(Mode.FROZEN))
     try:
         await replicas.until_moved()
     finally:
-        victim.api.heal()
+        victim.api.recover()
 
 
 async def upgraded(replicas: Replicas, victim: Replica) -> None:
@@ -69,22 +69,27 @@ async def upgraded(replicas: Replicas, victim: Replica) -> None:
     await replicas.until_moved()
 
 
+BRIEF = {(ASSIST, 2, upgraded), (REPLACE, 2, frozen)}
+"""The rows that CI runs."""
 TABLE = [
-    pytest.param(mode, replicas, happens, id=f"{mode}-{replicas}-{happens.__name__}")
-    for mode in (ASSIST, REPLACE)
-    for replicas in (2, 3)
-    for happens in (killed, frozen, cut_off, upgraded)
+    pytest.param(
+        *row,
+        id=f"{row[0]}-{row[1]}-{row[2].__name__}",
+        marks=[] if row in BRIEF else [pytest.mark.long],
+    )
+    for row in product((ASSIST, REPLACE), (2, 3), (killed, frozen, cut_off, upgraded))
 ]
 
 
 @pytest.mark.parametrize(("mode", "number", "happens"), TABLE)
 async def test_whatever_happens_to_a_replica_no_rule_and_no_bind_is_broken(
+    request: pytest.FixtureRequest,
     sandbox: Sandbox,
     mode: str,
     number: int,
     happens: Callable[[Replicas, Replica], Awaitable[None]],
 ) -> None:
-    async with replicated(sandbox, mode, number) as replicas:
+    async with recorded(request) as waits, replicated(sandbox, mode, number) as replicas:
         leader = await replicas.leader()
         await replicas.break_rule()
         await asyncio.sleep(2)
@@ -92,6 +97,7 @@ async def test_whatever_happens_to_a_replica_no_rule_and_no_bind_is_broken(
         # Those that wake up, or are back, have time to do what they must not.
         await asyncio.sleep(QUIET_S)
         await replicas.until_placed()
+        waits.extend(replicas.waits())
 
         assert await replicas.faults() == []
         evictions = sorted(replicas.moves.evictions().values())
@@ -102,6 +108,7 @@ async def test_whatever_happens_to_a_replica_no_rule_and_no_bind_is_broken(
             assert [note for note in await replicas.refusals() if not VERDICT.match(note)] == []
 
 
+@pytest.mark.long
 async def test_a_replica_that_wakes_up_does_not_bind_by_the_picture_of_before(
     sandbox: Sandbox,
 ) -> None:

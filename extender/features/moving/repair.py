@@ -242,7 +242,10 @@ class RepairController:
         turn, kept = window.take(), False
         move_of_hour = self._moves.hour.take(owner.namespace)
         try:
-            kept = await self._mover.carry_out(owner, known, move)
+            version = await self._mover.confirm(known, move)
+            if version is not None:
+                kept = True  # Whatever ends this before there is an answer.
+                kept = await self._mover.evict(owner, known, move, version)
         finally:
             if kept:
                 window.done(turn)

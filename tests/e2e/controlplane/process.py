@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import shutil
 import socket
@@ -53,7 +54,7 @@ class Probe:
         if self.ca is None:
             trust.check_hostname, trust.verify_mode = False, ssl.CERT_NONE
         try:
-            with urllib.request.urlopen(request, timeout=2, context=trust) as answer:  # noqa: S310
+            with urllib.request.urlopen(request, timeout=10, context=trust) as answer:  # noqa: S310
                 return bool(answer.status == HTTPStatus.OK)
         except (urllib.error.URLError, OSError):
             return False
@@ -99,7 +100,7 @@ class Process:
     ) -> None:
         self.stop()
 
-    def wait_ready(self, timeout: float = 60.0) -> None:
+    def wait_ready(self, timeout: float = 180.0) -> None:
         """Return once the probe answers; raise with the end of the log otherwise."""
         deadline = time.monotonic() + timeout
         while not self._probe.answers():
@@ -107,6 +108,20 @@ class Process:
             if time.monotonic() > deadline:
                 raise ProcessDiedError(f"{self.name} not ready in {timeout} s\n{tail(self.log)}")
             time.sleep(_POLL_S)  # a program that starts offers nothing to await
+
+    async def ended(self) -> None:
+        """Return once the program has ended."""
+        if self._popen is None or self._popen.poll() is not None:
+            return
+        over, loop = asyncio.Event(), asyncio.get_running_loop()
+        handle = os.pidfd_open(self._popen.pid)
+        loop.add_reader(handle, over.set)
+        try:
+            await over.wait()
+        finally:
+            loop.remove_reader(handle)
+            os.close(handle)
+        self._popen.wait()
 
     def check_alive(self) -> None:
         code = self._popen and self._popen.poll()

@@ -126,6 +126,7 @@ async def _drained(judge: Judge, store: Store, say: Callable[[str], None]) -> No
         await store.change(_LOOK_S)
         await asyncio.sleep(_LOOK_S)
     say(f"calm for {monotonic() - calm:.0f} s: {len(judge.waiting)} pods pending beside a place")
+    say(f"{judge.waiter} waited longest: {judge.waited:.0f} s")
 
 
 @asynccontextmanager
@@ -147,13 +148,15 @@ async def _staged(
         )
         trusted = ssl.create_default_context(cafile=str(ca))
         to_api, api_port = await stack.enter_async_context(
-            hop(_port(plane.server), random, as_server=as_server, to_server=trusted)
+            hop(lambda: _port(plane.server), random, as_server=as_server, to_server=trusted)
         )
         behind = replace(plane, server=f"https://127.0.0.1:{api_port}")
         extender = await stack.enter_async_context(
             _extending(behind, _folder(folder, "extender"), clock)
         )
-        to_extender, port = await stack.enter_async_context(hop(_port(extender.url), random))
+        to_extender, port = await stack.enter_async_context(
+            hop(lambda: _port(extender.url), random)
+        )
         scheduler = await stack.enter_async_context(
             configured(plane, _scheduler(port), _folder(folder, "scheduler"))
         )
@@ -202,8 +205,12 @@ async def _extending(plane: ControlPlane, folder: Path, clock: Path) -> AsyncIte
 
 
 def _scheduler(port: int) -> dict[str, Any]:
-    """Return the shipped configuration, with node affinity left to the extender as well."""
+    """Return the shipped configuration, with node affinity left to the extender as well.
+
+    A pod that was refused is tried again sooner, so that more happens in the same time.
+    """
     config = shipped(REPLACE, f"http://127.0.0.1:{port}")
+    config["podMaxBackoffSeconds"] = 2
     plugins = config["profiles"][0]["plugins"]
     for point in ("filter", "preScore", "score"):
         plugins.setdefault(point, {}).setdefault("disabled", []).append({"name": "NodeAffinity"})

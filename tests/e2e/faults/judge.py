@@ -67,6 +67,8 @@ class Judge:
         self.counts = Counter[str]()
         self.waited = 0.0
         """The longest that a pod was pending beside a place after the faults, in seconds."""
+        self.waiter = "no pod"
+        """The pod that was pending so long."""
         self._grace = grace
         self._lives: dict[str, _Life] = {}
         self._labels: dict[str, dict[str, str]] = {}
@@ -127,7 +129,8 @@ class Judge:
             if life.place_since is None:
                 life.place_since = at
             waited = at - life.place_since
-            self.waited = max(self.waited, waited)
+            if waited > self.waited:
+                self.waited, self.waiter = waited, key_of(life.pod)
             uid = life.pod["metadata"]["uid"]
             if waited > STUCK_S and uid not in self._stuck:
                 self._stuck.add(uid)

@@ -25,10 +25,12 @@ if TYPE_CHECKING:
 
 USER, READY = "e2e/user", "e2e/ready"
 RACK, POOL = "example.com/rack", "example.com/pool"
-JOB_NODES, ROOM_NODES, MOVE_NODES, ZONES = 12, 8, 12, 4
-TEAMS, JOBS_EACH = 4, 7
-MOVERS, FOLLOWERS = 12, 4
-CREW = 4
+JOB_NODES, ROOM_NODES, MOVE_NODES, ZONES = 20, 4, 12, 4
+TEAMS, JOBS_EACH = 8, 7
+MOVERS, FOLLOWERS = 24, 8
+ROOMS = 4
+"""Of some nodes each."""
+CREWS, CREW = 4, 4
 GRACE_S = 3.0
 """For which a rule has to be broken before a pod is evicted."""
 _REST_S = 13.0
@@ -80,10 +82,11 @@ class Users:
                 tasks.create_task(self._every(0.2, lambda n=number: self._jobs(n)))  # type: ignore[misc]
             for colour in ("red", "blue"):
                 tasks.create_task(self._every(0.3, lambda c=colour: self._colour(c)))  # type: ignore[misc]
-            for number in range(2):
+            for number in range(CREWS):
                 tasks.create_task(self._every(0.3, lambda n=number: self._crew(n)))  # type: ignore[misc]
-            tasks.create_task(self._every(0.2, self._less_important))
-            tasks.create_task(self._every(0.2, self._important))
+            for number in range(ROOMS):
+                tasks.create_task(self._every(0.2, lambda n=number: self._less_important(n)))  # type: ignore[misc]
+                tasks.create_task(self._every(0.2, lambda n=number: self._important(n)))  # type: ignore[misc]
             for number in range(MOVERS):
                 tasks.create_task(self._movers(f"mover-{number:02}", self._unlabel))
             for number in range(MOVERS, MOVERS + FOLLOWERS):
@@ -100,7 +103,7 @@ class Users:
     async def _jobs(self, number: int) -> None:
         """Keep some pods that exclude each other and those of another team on a node."""
         mine, theirs = f"job-{number}", f"job-{number ^ 1}"
-        await self._end_some(mine, 0.5, 3.0)
+        await self._end_some(mine, 0.2, 2.0)
         if self.creating and len(self._of(mine)) < JOBS_EACH:
             for _ in range(self._random.randint(1, 4)):
                 apart = [term(HOSTNAME, {"app": mine}), term(HOSTNAME, {"app": theirs})]
@@ -126,17 +129,22 @@ class Users:
 
     # Pods that others have to give way to
 
-    async def _less_important(self) -> None:
-        if self.creating and len(self._of("low")) <= ROOM_NODES:
-            apart = [term(HOSTNAME, {"app": "low"}), term(HOSTNAME, {"app": "high"})]
+    async def _less_important(self, number: int) -> None:
+        low, high = f"low-{number}", f"high-{number}"
+        if self.creating and len(self._of(low)) <= ROOM_NODES:
+            apart = [term(HOSTNAME, {"app": low}), term(HOSTNAME, {"app": high})]
             grace = self._random.choice((0, 0, 30))
-            await self._pod("low", "room", rank=(LOW, grace), apart=apart)
+            await self._pod(low, f"room-{number}", rank=(LOW, grace), apart=apart)
 
-    async def _important(self) -> None:
-        await self._end_some("high", 0.1, 0.5)
-        if self.creating and len(self._of("high")) < ROOM_NODES * 3 // 4:
-            apart = [term(HOSTNAME, {"app": "low"}), term(HOSTNAME, {"app": "high"})]
-            await self._pod("high", "room", rank=(HIGH, 0), apart=apart)
+    async def _important(self, number: int) -> None:
+        """Create some at once, when the earlier ones are gone and no node or one is free."""
+        low, high = f"low-{number}", f"high-{number}"
+        await self._end_some(high, 0.1, 0.5)
+        full = sum(1 for each in self._of(low) if each["spec"].get("nodeName"))
+        if self.creating and full >= ROOM_NODES - 1 and not self._of(high):
+            apart = [term(HOSTNAME, {"app": low}), term(HOSTNAME, {"app": high})]
+            for _ in range(self._random.randint(1, ROOM_NODES)):
+                await self._pod(high, f"room-{number}", rank=(HIGH, 0), apart=apart)
 
     # Pods whose nodes are relabelled
 
@@ -278,8 +286,8 @@ class Users:
 def _nodes() -> Iterator[JSON]:
     for number in range(JOB_NODES):
         yield _node(f"job-{number:02}", number, "jobs")
-    for number in range(ROOM_NODES):
-        yield _node(f"room-{number:02}", number, "room")
+    for number in range(ROOMS * ROOM_NODES):
+        yield _node(f"room-{number:02}", number, f"room-{number // ROOM_NODES}")
     for number, name in enumerate(_move_nodes()):
         allowed = {
             _label_of(f"mover-{mover:02}"): "yes"

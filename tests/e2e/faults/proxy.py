@@ -14,7 +14,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Callable
     from random import Random
 
 _PIECE = 1 << 16
@@ -84,9 +84,12 @@ class _Connection:
 
 
 class Hop:
-    """A port of this host in front of another one."""
+    """A port of this host in front of others."""
 
-    def __init__(self, port: int, random: Random, to_server: ssl.SSLContext | None = None) -> None:
+    def __init__(
+        self, port: Callable[[], int], random: Random, to_server: ssl.SSLContext | None = None
+    ) -> None:
+        """`port` says where a new connection is led, as kube-proxy does for a Service."""
         self.hit = Counter[Mode]()
         """Connections, requests or answers that a failure has touched."""
         self._port = port
@@ -165,7 +168,7 @@ class Hop:
             return
         there, connection.server = await asyncio.open_connection(
             _LOOPBACK,
-            self._port,
+            self._port(),
             ssl=self._to_server,
             server_hostname=None if self._to_server is None else "localhost",
         )
@@ -269,7 +272,7 @@ def _reset(writer: asyncio.StreamWriter) -> None:
 
 @asynccontextmanager
 async def hop(
-    port: int,
+    port: Callable[[], int],
     random: Random,
     *,
     as_server: ssl.SSLContext | None = None,

@@ -62,7 +62,8 @@ async def client() -> AsyncIterator[Client]:
             writer.transport.abort()
 
     server = await asyncio.start_server(serve, "127.0.0.1", 0)
-    async with server, hop(server.sockets[0].getsockname()[1], Random(1)) as (there, port):
+    behind = server.sockets[0].getsockname()[1]
+    async with server, hop(lambda: behind, Random(1)) as (there, port):
         yield Client(there, port, arrived)
 
 

@@ -534,6 +534,36 @@ async def test_an_eviction_that_may_be_carried_out_late_holds_the_next_leader_ba
     assert it.moved
 
 
+@pytest.mark.parametrize("kind", KINDS)
+async def test_a_process_that_ends_while_an_eviction_is_under_way_tells_the_next_leader(
+    kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    it = cluster(kind)
+    misplaced(it, kind)
+    is_asked = asyncio.Event()
+    asked: list[Pod] = []
+
+    async def evict(pod: Pod, **_: object) -> Eviction:
+        asked.append(pod)
+        is_asked.set()
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    with monkeypatch.context() as patched:
+        patched.setattr(it.mover, "evict", evict)
+        passes = asyncio.create_task(it.after(GRACE + SETTLE + 3))
+        await is_asked.wait()
+        passes.cancel()
+        await asyncio.wait([passes])
+    it.leader.renew()  # As the lead is given back.
+    it.start()
+    await it.after(LATE_SECONDS - 10)
+    assert it.moved == []
+    it.delete(asked[0].uid)
+    await it.after(HOUR)
+    assert it.moved
+
+
 async def test_the_uid_in_an_owner_reference_pushes_nobody_out_of_the_notes() -> None:
     it = cluster("required")
     misplaced(it, "required", makes=False)
