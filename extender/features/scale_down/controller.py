@@ -110,7 +110,9 @@ class CostController(Reconciler):
 
     async def _reconcile(self, owner: Controller) -> float | None:
         if not self._leadership.leads:
-            return self._set_aside()
+            # Its controllers are the leader's, which this replica may be before it is noticed.
+            self._led = False
+            return None
         if self._unready() is not None or self._state.stale is not None:
             return REST_SECONDS
         if (rest := self._rest(owner.namespace)) > 0:
@@ -123,7 +125,8 @@ class CostController(Reconciler):
         again = [REST_SECONDS] if len(wrong) > MOST_A_TURN else []
         for each in wrong[:MOST_A_TURN]:
             if not self._leadership.leads:
-                return self._set_aside()
+                self._led = False
+                return None
             if (rest := self._rest(namespace)) > 0:
                 return rest
             try:
@@ -135,10 +138,6 @@ class CostController(Reconciler):
                 if not isinstance(error, ApiError) or error.status not in OF_ONE_POD:
                     break
         return max(again, default=None)
-
-    def _set_aside(self) -> None:
-        """Leave a controller to who leads; that may be this replica again before it is noticed."""
-        self._led = False
 
     def _rest(self, namespace: str) -> float:
         """Return the seconds until there may be a patch in a namespace."""

@@ -17,7 +17,7 @@ from affinityctl import cli
 from extender.core.config.features import features
 from simulation.apiserver.patches import patched
 from simulation.apiserver.store import Refused
-from tests.builders import Json, namespace, pod
+from tests.builders import namespace, pod
 from tests.kube.fake_api import Collection, FakeApi, failure
 from tests.kube.live import pointing_to
 from tests.kube.pulse import Pulse
@@ -28,13 +28,13 @@ USERS = {"affinity-extender.io/lint-ignore": "x~/y"}
 TRACES = [trace for each in features() for trace in each.traces if not trace.ends]
 
 
-def traced(name: str, *, writer: str = "affinity-extender", **other: str) -> Json:
+def traced(name: str, *, writer: str = "affinity-extender", **other: str) -> dict[str, Any]:
     """Build a waiting pod with all that features say they leave; `other` values by name."""
     made: Any = json.loads(json.dumps(pod(name)))
     metadata, status = made["metadata"], made.setdefault("status", {})
     metadata |= {"uid": name, "annotations": dict(USERS)}
     status["conditions"] = [{"type": "Ready", "status": "False"}]
-    fields = {}
+    fields: dict[str, Any] = {}
     for place, key, *_ in TRACES:
         value = other.get(key, "1")
         match place:
@@ -47,11 +47,11 @@ def traced(name: str, *, writer: str = "affinity-extender", **other: str) -> Jso
                 fields[f"f:{key}"] = {}
     wrote = {"manager": writer, "operation": "Update", "fieldsV1": {"f:status": fields}}
     metadata["managedFields"] = [wrote]
-    found: Json = made
+    found: dict[str, Any] = made
     return found
 
 
-def lease(renewed: float) -> Json:
+def lease(renewed: float) -> dict[str, Any]:
     """Build the Lease that a replica renewed this many seconds ago."""
     at = datetime.now(UTC) - timedelta(seconds=renewed)
     return {
@@ -148,7 +148,7 @@ def pods_without_traces(api: StoringApi) -> None:
 async def test_a_clean_cluster_has_nothing(
     api: StoringApi, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    api.collection(PODS).put(pod("p"))
+    api.collection(PODS).put(dict(pod("p")))
     assert await asked("--remove") == 0
     assert "nothing is left" in capsys.readouterr().out
     assert api.written == []
@@ -187,7 +187,7 @@ async def test_it_removes_what_the_program_wrote_and_nothing_else(
 async def test_what_users_wrote_goes_if_they_say_so(api: StoringApi) -> None:
     api.collection(PODS).put(traced("p"))
     labels = {"affinity-extender.io/groups": "enabled", "team": "a"}
-    api.collection(NAMESPACES).put(namespace("shop", labels))
+    api.collection(NAMESPACES).put(dict(namespace("shop", labels)))
     assert await asked("--remove", "--also-yours") == 0
     assert stored(api, "p")["metadata"]["annotations"] == {}
     assert api.collection(NAMESPACES).objects["shop"]["metadata"]["labels"] == {"team": "a"}

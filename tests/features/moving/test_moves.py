@@ -13,6 +13,7 @@ from extender.core.kube.failures import NoAnswerError
 from extender.core.model.objects import Pod
 from extender.core.ports import Remark
 from extender.core.warm_up import WarmUp
+from extender.features.moving import repair
 from extender.features.moving.failed_moves import REST_SECONDS, FailedMoves
 from extender.features.moving.limits import LastHour
 from extender.features.moving.moves import (
@@ -306,6 +307,42 @@ def test_no_more_moves_are_believed_than_there_can_have_been(seed: int) -> None:
     assert len(hour.moves) <= 604
     clock.now += HOUR
     assert hour.moves == {}
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_the_moves_of_the_last_hour_add_up_by_namespace(seed: int) -> None:
+    dice, clock = Random(seed), Clock()
+    hour, noted = LastHour(clock, 600), list[tuple[float, str]]()
+    for _ in range(200):
+        clock.now += dice.choice((0.0, 10.0, 300.0))
+        if noted and dice.random() < 0.2:
+            gone = noted.pop()
+            hour.give_back((*gone, 1))
+        else:
+            noted.append(hour.take(dice.choice("abc"))[:2])
+        noted = [each for each in noted if each[0] > clock.now - HOUR]
+        assert hour.moves == Counter(name for _, name in noted)
+
+
+async def test_many_controllers_are_considered_in_several_turns(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(repair, "MOST_AT_ONCE", 2)
+    it = cluster("preferred")
+    for number in range(5):
+        misplaced(it, "preferred", f"app-{number}")
+    assert it.repair is not None
+    considered: list[int] = []
+    monkeypatch.setattr(it.repair, "_whether", lambda *_: considered.append(0) or Outcome.GRACE)
+    turns: list[int] = []
+
+    async def sleep(seconds: float) -> None:
+        if not seconds:
+            turns.append(len(considered))
+
+    monkeypatch.setattr(it.repair, "_sleep", sleep)
+    await it.repair.round()
+    assert (turns, len(considered)) == ([2, 4], 5)
 
 
 def test_a_move_that_came_to_nothing_is_given_back_whatever_was_heard_of_meanwhile() -> None:

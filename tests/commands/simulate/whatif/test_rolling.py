@@ -50,6 +50,7 @@ def updated(
     kind: str,
     made: Pod,
     old: Sequence[ModelPod] | None = None,
+    /,
     **spec: Any,
 ) -> Update:
     """Update pods of a cluster to a template, all of them if none are given."""
