@@ -20,6 +20,12 @@ RUN python -m venv /opt/build \
 COPY pyproject.toml README.md LICENSE ./
 COPY extender extender
 COPY affinityctl affinityctl
+# Folders in extender/features to leave out, with spaces between them: docs/promises.md.
+ARG WITHOUT=""
+RUN for name in $WITHOUT; do \
+      rm -r "extender/features/$name" && rm -rf "affinityctl/commands/$name" \
+      && sed -i "/^    \"$name\",$/d" extender/features/__init__.py affinityctl/commands/__init__.py || exit 1; \
+    done
 RUN /opt/build/bin/pip wheel --no-deps --no-build-isolation --wheel-dir /wheels . \
  && /opt/build/bin/pip --python /opt/affinity-extender install --no-deps --no-index --find-links /wheels \
     affinity-extender

@@ -94,13 +94,30 @@ ARTEFACTS = affinity-extender-$(VERSION).oci.tar affinity-extender.cdx.json affi
   affinity_extender-$(VERSION)-py3-none-any.whl clusterload-$(VERSION)-py3-none-any.whl affinity.yaml \
   $(foreach platform,linux-amd64 linux-arm64 darwin-amd64 darwin-arm64,kubectl-affinity-$(platform).tar.gz)
 
+ifeq ($(origin VERSION),command line)
+release: ## with VERSION= instead, tag a release, if CI has passed for this commit
+	@$(PYTHON) -m release.tagging '$(VERSION)'
+else
 # First what needs tools that may be missing.
-release: ## make every artefact of a release, and their sums, in dist/; URL= where they will be found, HOMEPAGE
+release: ## make every artefact of a release, their sums and provenance, in dist/; URL= where they will be found, HOMEPAGE, KEY= to sign with
 	@$(MAKE) --no-print-directory image chart wheels krew URL=$(URL_FOUND)
 	@cd $(DIST) && sha256sum $(ARTEFACTS) >SHA256SUMS && cat SHA256SUMS
+	@$(BIN)/python -m release.provenance $(DIST) --url $(URL_FOUND) $(if $(HOMEPAGE),--homepage $(HOMEPAGE))
+	@$(if $(KEY),release/sign.sh $(KEY) $(SIGNED:%=$(DIST)/%),echo "not signed: KEY= names no private key")
+endif
+
+SIGNED = SHA256SUMS provenance.intoto.json
+.PHONY: sign
+sign: ## sign the sums and the provenance of a release in dist/; KEY=, a private key on P-256
+	@release/sign.sh $(or $(KEY),$(error KEY= is missing: a private key on P-256)) $(SIGNED:%=$(DIST)/%)
+
+.PHONY: outdated
+outdated: $(STAMP) ## which of the pinned packages have newer versions (asks the index); `make lock` takes them
+	@$(BIN)/pip list --outdated --disable-pip-version-check
 
 MYPY := $(BIN)/mypy extender affinityctl clusterload simulation tests bench release
-PYTEST := $(BIN)/python -m pytest tests --ignore=tests/e2e -n auto --maxprocesses 4
+SLOWEST := --durations=20 --durations-min=5
+PYTEST := $(BIN)/python -m pytest tests --ignore=tests/e2e -n auto --maxprocesses 4 $(SLOWEST)
 
 test: lint $(STAMP) ## lint, types, layers, unit, property, wire, fault and conformance tests
 	@.ci/beside "$(MYPY)" $(PYTEST) --dist loadfile -m "not thorough"
@@ -113,7 +130,7 @@ amputation: $(STAMP) ## each optional feature taken out of a copy, with lint, ty
 	@$(BIN)/python -m pytest tests/features/whole_amputation.py -v -n auto --maxprocesses 4
 
 # These need no control plane, and most other tests wait for theirs: so they run beside, and are shown after.
-BESIDE := $(addprefix tests/e2e/test_,upstream_tables.py differential.py preemption_differential.py verdict_differential.py kubeconfig_differential.py eviction_differential.py controllers_differential.py leaderelection_differential.py kubelet_admission.py image.py)
+BESIDE := $(addprefix tests/e2e/test_,upstream_tables.py differential.py preemption_differential.py verdict_differential.py kubeconfig_differential.py eviction_differential.py controllers_differential.py leaderelection_differential.py kubelet_admission.py image.py workflow.py)
 
 # What goes by the version of Python.
 BY_PYTHON := $(addprefix tests/,$(addprefix deploy/test_,krew.py release.py wheel.py samples.py) commands config wire test_files.py test_tokens.py)
@@ -126,7 +143,7 @@ pythons: $(STAMP) ## tests that go by Python's version, with the oldest and the 
 e2e: $(STAMP) ## the same project against a real control plane (builds it into a user cache first)
 	@$(BIN)/python -m tests.e2e.controlplane
 	@.ci/beside '$(BIN)/python -m pytest $(BESIDE) -v -m "not long"$(if $(filter true,$(CI)), && .ci/pythons $(BY_PYTHON))' \
-	  $(BIN)/python -m pytest tests/e2e $(BESIDE:%=--ignore=%) -v -m "not long" -n 2 --dist loadfile
+	  $(BIN)/python -m pytest tests/e2e $(BESIDE:%=--ignore=%) -v -m "not long" -n 2 --dist loadfile $(SLOWEST)
 
 e2e-all: $(RELEASE_STAMP) ## e2e, and its tests that take longer: before a release, and for another Kubernetes
 	@$(BIN)/python -m pytest tests/e2e -v --releases newest --questions 5000

@@ -55,6 +55,8 @@ examples:
       which placed pods break required rules by now
   affinity-extender dump
       what these commands read of a cluster, in a file, without environment variables
+  affinity-extender leftovers
+      what the extender has written into objects of a cluster, after it was removed
   affinity-extender serve --help
       the flags of a command; docs/reference/ has every field of the configuration
 

@@ -202,7 +202,8 @@ def as_markdown(pieces: Sequence[Mapping[str, Any]]) -> str:
         (
             "Every feature on in mode `replace`, over a real API server. Pods come with names and "
             "labels that none had before. The slope is that of the last half; files, tasks and the "
-            "99th percentile of filter and prioritize: medians of the first tenth → of the last."
+            "99th percentile of filter and prioritize: medians of the first tenth → of the last. "
+            "That is the caller's time: beside other work, most of it is waiting for a core."
         ),
         table(head, [_row(each) for each in pieces]),
     ]

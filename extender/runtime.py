@@ -19,10 +19,11 @@ from extender import __version__
 from extender.core.cluster.state import ClusterState
 from extender.core.collecting import keep_collecting
 from extender.core.config import Config, Mode, to_yaml
+from extender.core.config.features import Maturity, enabled
 from extender.core.controllers.broken_rules import keep_telling_of_broken
 from extender.core.controllers.history import History
 from extender.core.controllers.staleness import Freshness
-from extender.core.controllers.upkeep import keep_expiring, keep_up_to_date
+from extender.core.controllers.upkeep import keep_expiring, keep_forgetting, keep_up_to_date
 from extender.core.enabled import enforced
 from extender.core.metrics import Metrics
 from extender.core.parts import Context, build_parts
@@ -154,6 +155,15 @@ async def running(config: Config) -> AsyncIterator[Running]:
         yield Running(state, lifecycle, listening.url, ops_url, next(iter(answering), ""))
 
 
+def tell_of_alpha(config: Config) -> None:
+    for each in enabled(config):
+        if each.maturity is Maturity.ALPHA:
+            _log.warning(
+                "%s is on and alpha: it may change or go in any release, see docs/promises.md",
+                each.name,
+            )
+
+
 def _track(config: Config, state: ClusterState, metrics: Metrics) -> None:
     for each in needed(config):
         metrics.cache_objects.ask(partial(_count, state, each), each.name)
@@ -163,6 +173,7 @@ def _track(config: Config, state: ClusterState, metrics: Metrics) -> None:
 def _look_after_state(state: ClusterState, parts: AsyncExitStack) -> None:
     _keep_running("expiry", keep_expiring(state), parts)
     _keep_running("deferred work", keep_up_to_date(state), parts)
+    _keep_running("caches", keep_forgetting(state), parts)
     _keep_running("broken rules", keep_telling_of_broken(state), parts)
 
 
@@ -191,6 +202,7 @@ async def _until_signalled(config: Config) -> None:
         _keep_running("collector", keep_collecting(), parts)
         program = await parts.enter_async_context(running(config))
         _announce(config, program)
+        tell_of_alpha(config)
         await stop.wait()
         program.lifecycle.stopping = True
         _log.info("stopping: not ready from now on, calls in flight are finished")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 from pathlib import Path
@@ -111,7 +112,9 @@ def _serve(flags: argparse.Namespace) -> int:
     from extender.core.config.options import refuse_variables  # noqa: PLC0415
 
     refuse_variables(os.environ)
-    loaded = layers.load(flags, files.read_text)
+    warnings: list[str] = []
+    checking = flags.validate_only or flags.write_config_to is not None
+    loaded = layers.load(flags, files.read_text, complain if checking else warnings.append)
     if flags.validate_only:
         from extender import validating  # noqa: PLC0415 - brings TLS and the cluster along
 
@@ -120,13 +123,15 @@ def _serve(flags: argparse.Namespace) -> int:
         (complain if flags.write_config_to == STANDARD_OUTPUT else say)(f"ok: {_summary(loaded)}")
     if flags.write_config_to is not None:
         _write(loaded, flags.write_config_to)
-    if flags.validate_only or flags.write_config_to is not None:
+    if checking:
         return DONE
     logs.configure(
         json_lines=loaded.logging.format is config.LogFormat.JSON,
         verbosity=loaded.logging.verbosity,
         stream=sys.stderr,
     )
+    for each in warnings:
+        logging.getLogger(__name__).warning("%s", each)
     from extender import runtime  # noqa: PLC0415 - brings the whole server along
 
     return runtime.serve(loaded)

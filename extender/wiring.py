@@ -39,6 +39,7 @@ def build_callbacks(
     refusing = enforced(config)
     hooks = [*chain.from_iterable(each.hooks for each in parts)]
     pods = pods_apart(pod_reader(config, OF_REQUESTS.entries, asked=True))
+    state.forgetful.append(pods.here.forgetting)
     requests = Requests(state, metrics, pods, context.warm_up, context.unsynced, hooks=hooks)
     priorities = Priorities(
         requests,

@@ -52,6 +52,13 @@ _COMMAND_LINE: Final = (
     "known.\n\n"
     "`-o json` prints what the JSON schemas in [schemas/](schemas) say, and `-o yaml` the same.\n"
 )
+_FEATURES: Final = (
+    "# Optional features\n\n"
+    + _MADE
+    + "What each feature is for is on its page; [promises.md](../promises.md#maturity) says what a "
+    "maturity means, and how to leave a feature out of the image.\n\n"
+    "| feature | maturity | by default | fields |\n| --- | --- | --- | --- |\n"
+)
 _LINT_RULES: Final = (
     "# Rules of `lint`\n\n"
     + _MADE
@@ -75,6 +82,7 @@ def configuration() -> str:
     of_features = (each.module("section") for each in features())
     for module in (schema, connections, rules, *of_features):
         said |= _said_of_fields(getsource(module))
+    maturity = {name: each.maturity for each in features() for name in each.fields}
     config = defaults()
     parts = [_CONFIGURATION, "\n## Top level\n"]
     blocks: list[str] = []
@@ -82,6 +90,8 @@ def configuration() -> str:
         block, name = _block(field.type), field.encode_name
         if block is not None:
             blocks.append(f"\n## `{name}`\n\n{_prose(block.__doc__ or '')}\n")
+            if name in maturity:
+                blocks.append(f"\nMaturity: [{maturity[name]}](../promises.md#maturity).\n")
             if name in options:
                 blocks.append(f"\n- `{options[name].spelled}`\n")
             each = "[]" if isinstance(field.type, inspect.VarTupleType) else ""
@@ -103,6 +113,15 @@ def command_line() -> str:
         + f"\n## kubectl affinity\n\nThe same program, with {names}.\n"
         + _of_program(clusterload())
         + "\n[loadtest/README.md](../../loadtest/README.md) shows how to use it.\n"
+    )
+
+
+def all_features() -> str:
+    return _FEATURES + "".join(
+        f"| [{each.component}](../{each.component}.md) | {each.maturity} "
+        f"| {'on' if each.enabled(defaults()) else 'off'} "
+        f"| {', '.join(f'[`{name}`](configuration.md#{name.lower()})' for name in each.fields)} |\n"
+        for each in features()
     )
 
 
@@ -176,6 +195,7 @@ def pages() -> dict[str, str]:
     return {
         "configuration.md": configuration(),
         "command-line.md": command_line(),
+        "features.md": all_features(),
         "lint-rules.md": lint_rules(),
         "metrics.md": metrics(),
     }

@@ -9,11 +9,21 @@ from extender.core.config.document import decode
 from extender.core.config.schema import API_VERSION, KIND
 from simulation.evicting_plan import Evicting
 from simulation.invariants.execution import PLAIN
+from simulation.plan import Setup
 from simulation.repairing_plan import Repairing
 from simulation.scaling_plan import Scaling
 from simulation.templates import GROUPS
 
 KINDS = {"apiVersion": API_VERSION, "kind": KIND}
+
+
+def configured(setup: Setup) -> Config:
+    """Return the configuration of a run."""
+    if setup.scaling is not None:
+        return scaling(setup.scaling)
+    if setup.repairing is not None:
+        return repairing(setup.repairing)
+    return replacing(setup.evicting, grouping=setup.grouping)
 
 
 def replacing(evicting: Evicting | None = None, *, grouping: bool = False) -> Config:

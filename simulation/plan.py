@@ -27,7 +27,7 @@ from simulation.evicting_plan import (
 )
 from simulation.repairing_plan import REPAIRING, REPAIRING_NODES, Repairing
 from simulation.scaling_plan import SCALED, SCALING, Scaling
-from simulation.themes import FAULTS, GROUPED, GROUPS, PREEMPTION, THEMES, any_theme
+from simulation.themes import FAULTS, GROUPS, PREEMPTION, THEMES, any_theme
 
 CALM_SECONDS: Final = 330.0
 """After the last fault: longer than the place of an unclear bind is kept."""
@@ -122,8 +122,6 @@ def make_plan(seed: int) -> Plan:
         if Random(f"{name} runs {seed}").random() < share:
             return make(seed)
     named = "" if shape.episodes else any_theme(seed)
-    if shape.episodes == 0 and Random(f"grouped runs {seed}").random() < GROUPED:
-        named = GROUPS
     theme = THEMES[named]
     setup = Setup(
         theme=named,

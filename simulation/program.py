@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack
 from random import Random
 from typing import Any, Final
@@ -15,7 +15,7 @@ from extender.core.config import Config
 from extender.core.controllers.context import Clocks
 from extender.core.controllers.history import History
 from extender.core.controllers.staleness import Freshness
-from extender.core.controllers.upkeep import keep_expiring
+from extender.core.controllers.upkeep import keep_expiring, keep_forgetting
 from extender.core.errors import RequestError
 from extender.core.kube.client import ApiClient
 from extender.core.kube.credentials import Credentials
@@ -23,7 +23,7 @@ from extender.core.kube.flowcontrol import FlowControl
 from extender.core.kube.pacing import Timing
 from extender.core.kube.watchers import Watchers
 from extender.core.metrics import Metrics
-from extender.core.parts import Context, build_parts
+from extender.core.parts import Context, Part, build_parts
 from extender.core.resources import VITAL
 from extender.core.source import Source, empty_state, mirror
 from extender.core.warm_up import WarmUp
@@ -50,6 +50,8 @@ class Incarnation:
         self.state = empty_state(config)
         self.verbs: Mapping[str, Callback] = {}
         self.source: Source | None = None
+        self.parts: Sequence[Part] = ()
+        self.metrics: Metrics | None = None
         self.session = session
         self.skew = skew
         """By how much the clock on the wall is wrong; it may jump."""
@@ -138,7 +140,8 @@ class Incarnation:
                 History(timing.wall),
                 Clocks(now, timing.wall, self._chance.random),
             )
-            features = build_parts(context)
+            features = self.parts = build_parts(context)
+            self.metrics = metrics
             self.verbs = build_callbacks(context, features)[CALLBACKS]
             if source.leadership is not None:
                 spawn(_kept(source.leadership.run()), self.name)
@@ -159,6 +162,7 @@ class Incarnation:
         return [
             freshness.run(),
             keep_expiring(self.state, now),
+            keep_forgetting(self.state),
         ]
 
 

@@ -66,8 +66,10 @@ FAULTS: Final = {
 PREEMPTION: Final = "preemption"
 CONTENTION: Final = "contention"
 GROUPS: Final = "groups"
-GROUPED: Final = 0.05
-"""How many of the runs of minutes are about pod groups."""
+REPORTS: Final = "reports"
+SELDOM: Final = {"grouped": (GROUPS, 0.05), "reported": (REPORTS, 0.02)}
+"""Themes that are drawn apart, so that all other seeds are about what they were about before: each
+with how many of the runs of minutes have it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +130,7 @@ THEMES: Final[Mapping[str, Theme]] = {
         quotas=0.0,
     ),
     GROUPS: Theme(
-        0,  # drawn by GROUPED, so that all other seeds are about what they were about before
+        0,  # drawn by SELDOM
         {"wave": 4, "new workload": 2, "burst of pods": 2, "delete pods": 3, "recreate by name": 1}
         | {"place by hand": 1, "cordon": 1, "add node": 1, "drain": 1, "roll out": 1, "couple": 1},
         nodes=(6, 9, 12, 20, 30),
@@ -140,6 +142,17 @@ THEMES: Final[Mapping[str, Theme]] = {
         most_faults=(2, 3),
         quotas=0.0,
     ),
+    REPORTS: Theme(
+        0,
+        {"place by hand": 10, "relabel node": 6, "relabel namespace": 3, "new workload": 6}
+        | {"delete pods": 4, "recreate by name": 3, "scale": 4, "remove node": 1, "add node": 1}
+        | {"annotated workload": 2, "delete workload": 1},
+        nodes=(3, 4, 6, 9),
+        most=(20, 20),
+        workloads=(2, 3, 4),
+        busy=(20.0, 90.0),
+        quotas=0.0,
+    ),
 }
 """What runs of minutes are about, by weight: users who hardly have anything but important pods, and
 others in their way; or hardly anything but pods that exclude each other."""
@@ -147,5 +160,8 @@ others in their way; or hardly anything but pods that exclude each other."""
 
 def any_theme(seed: int) -> str:
     """Draw what a run of minutes is about."""
+    for kind, (seldom, share) in SELDOM.items():
+        if Random(f"{kind} runs {seed}").random() < share:
+            return seldom
     weights = [each.weight for each in THEMES.values()]
     return Random(f"theme {seed}").choices([*THEMES], weights)[0]

@@ -10,13 +10,14 @@ from functools import partial
 from random import Random
 from typing import Any, Final
 
+from extender.core.config.schema import Mode
 from simulation import templates
 from simulation.apiserver.changes import write_down
 from simulation.apiserver.server import ApiServer
 from simulation.apiserver.store import Store
 from simulation.caller import Caller
 from simulation.calm import Calm
-from simulation.configuration import repairing, replacing, scaling
+from simulation.configuration import configured
 from simulation.defects import Defects
 from simulation.disruption import DisruptionController
 from simulation.faults import Faults
@@ -25,6 +26,7 @@ from simulation.invariants.broken import BrokenError
 from simulation.invariants.counted import Recount
 from simulation.invariants.knowledge import Knowledge
 from simulation.invariants.referee import Referee
+from simulation.invariants.reports import Reports
 from simulation.invariants.upkeep import check_answers, check_counters, check_reservations
 from simulation.loop import StuckError, simulate, spawn, the_loop
 from simulation.moving import Moving
@@ -72,19 +74,14 @@ class World:
         self.scheduler_link = Link(self._chance("scheduler"), usual=usual)
         self.callback_link = Link(self._chance("callbacks"), fastest=0.0001, usual=usual / 5)
         steady = Caller("controllers", self.server, Link(self._chance("controllers"), usual=usual))
-        moves = setup.repairing
-        config = replacing(setup.evicting, grouping=setup.grouping)
-        if moves is not None:
-            config = repairing(moves)
-        costs = setup.scaling
-        if costs is not None:
-            config = scaling(costs)
-        self._assists = any(each is not None and each.assists for each in (moves, costs))
+        config = configured(setup)
+        self._assists = config.mode is Mode.ASSIST
         self.process = Process(config, self.trace, self._chance("process"))
         """The one that schedulers ask."""
         self.standby = Process(config, self.trace, self._chance("standby"), "standby-extender")
         self.knowledge = Knowledge(self.store, loop.time)
         self.referee = Referee(self.store, loop.time, self._alive, self.knowledge.since)
+        self.reports = Reports(self.store, loop.time, self.knowledge.since)
         for process in (self.process, self.standby):
             process.on_call = self.referee.note_asked
         self.controllers = Controllers(steady, self._chance("workloads"))
@@ -261,6 +258,7 @@ class World:
         for alive in self.living:
             if alive.ready and self._recount.look(alive.name, alive.state):
                 self.trace.say(alive.name, "counts what is stored")
+        self.reports.look(self.living)
         self.calm.look()
         self.moving.look()
         if self._loop.turns > MOST_TURNS + MOST_TURNS_A_SECOND * self.now:

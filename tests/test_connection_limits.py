@@ -132,7 +132,7 @@ async def test_over_tls_a_client_is_known_by_its_name(
         "tls.crt": issued.cert_chain_pems[0].bytes(),
         "tls.key": issued.private_key_pem.bytes(),
         "ca.crt": ca.cert_pem.bytes(),
-        "config.yaml": b"apiVersion: affinity-extender.io/v1alpha1\n"
+        "config.yaml": b"apiVersion: affinity-extender.io/v1\n"
         b"kind: AffinityExtenderConfiguration\n"
         b"serving: {allowedClientNames: [scheduler.test]}\n",
     }.items():

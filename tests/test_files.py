@@ -216,7 +216,7 @@ def test_every_flag_that_names_a_file_ends_in_one_line(
     if flag == "--admission-control-config-file":
         config = tmp_path / "config.yaml"
         plugins = "plugins: [InterPodAffinity, CrossNamespacePodAffinity]\n"
-        head = "apiVersion: affinity-extender.io/v1alpha1\nkind: AffinityExtenderConfiguration\n"
+        head = "apiVersion: affinity-extender.io/v1\nkind: AffinityExtenderConfiguration\n"
         config.write_text(head + plugins)
         more = ["--config", str(config), "--cluster", str(path)]
     code = cli.main(["serve", flag, str(path), *more])

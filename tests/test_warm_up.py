@@ -124,6 +124,24 @@ async def test_steps_end_with_their_time_and_the_first_is_always_done(
     assert found == [*range(done)]
 
 
+async def test_what_has_to_be_prepared_again_takes_no_longer_than_the_steps_may() -> None:
+    state, clock = crowded(classes=CLASSES, pods=CLASSES, nodes=20), Clock()
+    warm_up, found = WarmUp(state, Metrics(), clock=clock), []
+
+    async def take() -> None:
+        # It is as if all that was prepared had been dropped.
+        async for each in warm_up.in_turns(model_pod(HOSTILE), range(20), 1.0):
+            found.append(each)
+            clock.now += 0.01
+
+    taking = asyncio.create_task(take())
+    while not taking.done():
+        clock.now += 0.2
+        await asyncio.sleep(0)
+    await taking
+    assert (found, clock.now < 1.0 + 3 * 0.2) == ([0], True), clock.now
+
+
 async def test_no_more_than_so_many_are_prepared_at_a_time() -> None:
     desk = Desk(10**9)
     asking = [

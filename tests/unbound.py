@@ -22,7 +22,7 @@ from extender.core.config.features import features, left_to_scheduler
 from extender.core.config.schema import API_VERSION, KIND
 from extender.core.controllers.context import Clocks
 from extender.core.controllers.history import History
-from extender.core.controllers.upkeep import keep_expiring, keep_up_to_date
+from extender.core.controllers.upkeep import keep_expiring, keep_forgetting, keep_up_to_date
 from extender.core.enabled import enforced
 from extender.core.errors import ExtenderError
 from extender.core.kube.calls import ApiCall
@@ -30,6 +30,7 @@ from extender.core.kube.client import ApiClient
 from extender.core.kube.reader import ObjectReader
 from extender.core.metrics import Metrics
 from extender.core.model.lru_cache import CountedCache, LruCache
+from extender.core.model.objects import Pod
 from extender.core.parts import Context, Part, build_parts
 from extender.core.source import ApiServer, Source, StillPicture, empty_state, lease_key, pod_reader
 from extender.core.warm_up import WarmUp
@@ -97,7 +98,8 @@ class Program:
         self.taken = client.taken
         self.config = config
         self.state = state = empty_state(config)
-        pods = pod_reader(config)
+        self.pods = pods = pod_reader(config)
+        state.forgetful.append(pods.forgetting)
         api = ApiServer(client, ObjectReader(client, pods), lease_key(config))
         metrics = Metrics()
         self.context = Context(
@@ -128,6 +130,7 @@ class Program:
         program = cls(config)
         clock = program.context.clocks.clock
         eternal = [keep_expiring(program.state, clock), keep_up_to_date(program.state)]
+        eternal.append(keep_forgetting(program.state))
         eternal += [task for part in program.parts for _, task in part.tasks()]
         tasks = [asyncio.create_task(each) for each in eternal]
         try:
@@ -140,15 +143,20 @@ class Program:
     @property
     def roots(self) -> list[object]:
         """Return what everything else can be reached from."""
-        return [self.context, self.parts, self.callbacks]
+        return [self.context, self.parts, self.callbacks, self.pods]
 
     @contextmanager
     def known(self, raw: Json) -> Iterator[None]:
         """Have the watch show a pod for a while."""
-        shown = pod_reader(self.config).read(json.dumps(raw).encode())
-        self.state.upsert_pod(shown)
+        shown = self.show(raw)
         yield
         self.state.remove_pod(shown.key, shown.uid)
+
+    def show(self, raw: Json) -> Pod:
+        """Have the watch show a pod as it is now."""
+        shown = self.pods.read(json.dumps(raw).encode())
+        self.state.upsert_pod(shown)
+        return shown
 
     async def ask(self, verb: str, raw: Json, names: Iterable[str] = NODES) -> Any:
         """Ask about nodes."""
@@ -166,6 +174,14 @@ class Program:
         now = self.context.clocks.clock
         start = now()
         return (*await self.schedule(raw), round(now() - start, 3))
+
+    async def bind(self, raw: Json, node_name: str) -> None:
+        """Have a pod bound, and the watch show it."""
+        metadata = raw["metadata"]
+        whom = {f"Pod{each}": metadata[each.lower()] for each in ("Name", "Namespace", "UID")}
+        body = json.dumps({**whom, "Node": node_name}).encode()
+        assert not json.loads(await self.callbacks["bind"].answer(body)).get("Error")
+        self.show({**raw, "spec": {**raw["spec"], "nodeName": node_name}})
 
     async def preempt(self, raw: Json) -> Any:
         """Ask which victims help, as after a pod was refused for want of room as well."""
@@ -278,6 +294,23 @@ def kept(roots: Iterable[object]) -> Counter[str]:
                 found[at] += 1
             else:
                 rest += [(at, each) for each in entry]
+    return found
+
+
+def lengths(roots: Iterable[object]) -> Counter[str]:
+    """Count the entries of all that is kept, caches included, by the attribute that has them."""
+    found: Counter[str] = Counter()
+    seen = {id(vars(module)) for module in [*sys.modules.values()]}
+    rest: list[tuple[str, object]] = [("", each) for each in roots]
+    while rest:
+        name, one = rest.pop()
+        if id(one) in seen or isinstance(one, _FOREIGN):
+            continue
+        seen.add(id(one))
+        if isinstance(one, (dict, list, set, frozenset, deque, *_BOUNDED, *_HOLDING_NOTHING)):
+            found[name] += len(one)
+        if not isinstance(one, _BOUNDED):
+            rest += [(at or name, each) for at, *entry in _parts(one) for each in entry]
     return found
 
 

@@ -13,6 +13,8 @@ COMMANDS: Final = (
     "quota",
     "violations",
     "dump",
+    "leftovers",
+    "config",
     "version",
 )
 """In the order of the help."""

@@ -14,7 +14,7 @@ from bench.workloads import write_list
 from tests.conformance.programs import FAST_PATH
 
 _CONFIG = """\
-apiVersion: affinity-extender.io/v1alpha1
+apiVersion: affinity-extender.io/v1
 kind: AffinityExtenderConfiguration
 filter: {resolvable: true}   # in-tree's lists
 prioritize: {maxScore: 100}  # in-tree's scale

@@ -14,7 +14,7 @@ from tests.e2e.controlplane.process import free_port
 
 _ROOT = Path(__file__).parents[2]
 _OURS = """\
-apiVersion: affinity-extender.io/v1alpha1
+apiVersion: affinity-extender.io/v1
 kind: AffinityExtenderConfiguration
 # The benchmark's scheduler has these too.
 clientConnection: {qps: 5000, burst: 5000}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from http import HTTPStatus
 from typing import Final
 
 MESSAGE_BYTES: Final = 4096
@@ -123,3 +124,11 @@ class ApiError(UnreadableError):
         self.status = status
         self.reason = reason
         self.message = message
+
+    @property
+    def is_missing(self) -> bool:
+        """Whether the API server says that there is no such object.
+
+        A proxy says 404 as well where it knows no way to a server, without the reason.
+        """
+        return self.status == HTTPStatus.NOT_FOUND and self.reason == "NotFound"

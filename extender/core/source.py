@@ -206,6 +206,7 @@ async def mirror(
     from extender.core.kube.watchers import Watchers, build_reflectors  # noqa: PLC0415
 
     pods = pod_reader(config)
+    state.forgetful.append(pods.forgetting)
     watched = needed(config)
     for each in watched:
         metrics.begin_mirror(

@@ -78,11 +78,12 @@ class WarmUp:
             self._state.class_of(pod), AT_MOST.slice
         )
 
-    async def prepare(self, pod: Pod) -> None:
+    async def prepare(self, pod: Pod, within: float = AT_MOST.patience) -> None:
         """Return when the question can be asked at once, or raise OverBudgetError.
 
-        Most can from the beginning. Nothing is awaited between the last look at the state and the
-        return: the caller may ask, and act on the answer, in one step.
+        Most can from the beginning; `within` is in seconds, for those that cannot. Nothing is
+        awaited between the last look at the state and the return: the caller may ask, and act on
+        the answer, in one step.
         """
         if self._is_taken:
             await self._turn(0)
@@ -95,14 +96,15 @@ class WarmUp:
             self._refuse(pod, "too many pods with costly affinity rules at a time")
         self._waiting += 1
         try:
-            await self._prepare(pod)
+            await self._prepare(pod, min(within, AT_MOST.patience))
         finally:
             self._waiting -= 1
 
     async def in_turns(self, pod: Pod, steps: Iterable[T], seconds: float) -> AsyncIterator[T]:
         """Yield what the steps of a prepared question come to, a slice of them in each turn.
 
-        What is left after `seconds` is left out; the first slice never is.
+        What is left after `seconds` is left out, or where the question can no longer be prepared in
+        time; the first slice never is.
         """
         spent, began = 0, self._clock()
         until = began + seconds
@@ -112,7 +114,10 @@ class WarmUp:
                 continue
             spent += AT_MOST.slice
             await self._turn(spent)
-            await self.prepare(pod)
+            try:
+                await self.prepare(pod, until - self._clock())
+            except OverBudgetError:
+                return
             began = self._clock()
             if began >= until:
                 return
@@ -124,8 +129,8 @@ class WarmUp:
                 pod, f"its node affinity has more than {OF_REQUESTS.conditions} conditions"
             )
 
-    async def _prepare(self, pod: Pod) -> None:
-        deadline = self._clock() + AT_MOST.patience
+    async def _prepare(self, pod: Pod, within: float) -> None:
+        deadline = self._clock() + within
         spent = 0
         for _ in range(AT_MOST.tries):
             steps = self._state.preparing(self._state.class_of(pod), AT_MOST.slice)

@@ -16,6 +16,7 @@ from extender.core.cluster.counts.pod_sets import How, PodSet
 from extender.core.cluster.state import ClusterState
 from extender.core.model.labels import Selector
 from extender.core.model.pod_affinity import PodSelector
+from extender.core.model.workload import MARKS
 from simulation.apiserver.store import Json, Store, is_live
 from simulation.invariants.annotated import anti_of
 from simulation.invariants.broken import BrokenError
@@ -68,9 +69,14 @@ def agrees(state: ClusterState, store: Store) -> bool:
         known == there
         and all(each.pod.uid == there.get(each.pod.key, ("",))[0] for each in state.reservations)
         and {name: dict(state.nodes.labels(name)) for name in state.nodes} == stored.nodes
-        and {name: dict(labels) for name, labels in state.namespaces.items()} == stored.spaces
+        and {name: _unmarked(labels) for name, labels in state.namespaces.items()} == stored.spaces
         and all(judge.knows_all(state, store) for judge in judges())
     )
+
+
+def _unmarked(labels: Labels) -> Labels:
+    """Leave out what the program itself notes beside the labels of a namespace."""
+    return {key: value for key, value in labels.items() if key not in MARKS}
 
 
 class Recount:
@@ -118,7 +124,7 @@ def _tables(state: ClusterState, stored: Stored) -> Iterator[str]:
             truth[said] = stored.by_domain(str(key), amounts)
         else:
             term, role, source = name
-            of_term = _canonical(_as_said(term.pods), ""), term.topology_key
+            of_term = canonical(_as_said(term.pods), ""), term.topology_key
             said = role.value, source is not None, *of_term
         # Rules in annotations are counted by the namespace of their owners, and by who judged them.
         counted.setdefault(said, Counter()).update(table)
@@ -133,7 +139,7 @@ def _carried(stored: Stored) -> Tables:
     held: dict[Name, list[tuple[str, int]]] = {}
     for pod, node in stored.placed:
         for role, annotated, term, weight in _terms(pod):
-            said = _canonical(term, pod["metadata"]["namespace"])
+            said = canonical(term, pod["metadata"]["namespace"])
             name = role, annotated, said, term["topologyKey"]
             held.setdefault(name, []).append((node, weight))
     return {name: stored.by_domain(str(name[-1]), amounts) for name, amounts in held.items()}
@@ -178,7 +184,7 @@ def _as_selector(selector: Selector | None) -> Json | None:
     }
 
 
-def _canonical(term: Mapping[str, Any], owner_space: str) -> Name:
+def canonical(term: Mapping[str, Any], owner_space: str) -> Name:
     """Return what two terms have in common if they say the same."""
     listed, chosen = term.get("namespaces") or (), term.get("namespaceSelector")
     if not listed and chosen is None:

@@ -109,6 +109,10 @@ def _check_history(one: History) -> int:
 
 def _check_cache(cache: LruCache[object, object]) -> None:
     sizes = cache._sizes  # noqa: SLF001 - whether it counts right is what is to be found out
-    if cache.size > cache.budget or cache.size != sum(sizes.values()) or len(cache) != len(sizes):
+    if (
+        cache.size > cache.budget
+        or cache.size != sum(sizes.values())
+        or len(cache) != sum(1 for _ in cache)
+    ):
         about = f"a cache of {cache.budget} bytes says {cache.size}, has {sum(sizes.values())}"
         raise BrokenError("registry out of bounds", about, ())

@@ -22,7 +22,7 @@ from extender.core.config.options import all_options
 from extender.core.errors import ApiError
 
 ROOT = Path(__file__).parents[2]
-HEADER = "apiVersion: affinity-extender.io/v1alpha1\nkind: AffinityExtenderConfiguration\n"
+HEADER = "apiVersion: affinity-extender.io/v1\nkind: AffinityExtenderConfiguration\n"
 
 
 @pytest.fixture(autouse=True)

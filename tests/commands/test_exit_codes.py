@@ -11,7 +11,7 @@ import pytest
 from affinityctl import cli
 from tests.builders import node, pod, selector, term
 
-HEADER = "apiVersion: affinity-extender.io/v1alpha1\nkind: AffinityExtenderConfiguration\n"
+HEADER = "apiVersion: affinity-extender.io/v1\nkind: AffinityExtenderConfiguration\n"
 
 
 @pytest.fixture
@@ -26,6 +26,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "cluster.json").write_text(json.dumps(objects))
     (tmp_path / "picky.json").write_text(json.dumps(pod("picky").selects(disk="ssd")))
     (tmp_path / "broken.json").write_text('{"kind":"Pod","metadata":{"name":7}}')
+    its = {"name": "affinity-extender", "namespace": "kube-system"}
+    (tmp_path / "left.json").write_text(json.dumps({"kind": "Lease", "metadata": its}))
     (tmp_path / "empty.json").write_text("")
     (tmp_path / "empty").mkdir()
     (tmp_path / "good.yaml").write_text(HEADER)
@@ -78,6 +80,11 @@ COMMON = [
     pytest.param("advise --cluster cluster.json", 0, id="advise"),
     pytest.param("advise --cluster empty.json", 2, id="advise, nothing to look at"),
     pytest.param("advise", 3, id="advise, no kubeconfig"),
+    pytest.param("leftovers --cluster cluster.json", 0, id="leftovers, none"),
+    pytest.param("leftovers --cluster left.json", 1, id="leftovers"),
+    pytest.param("leftovers --cluster left.json --remove", 2, id="leftovers, not of a file"),
+    pytest.param("leftovers --cluster broken.json", 2, id="leftovers, broken objects"),
+    pytest.param("leftovers", 3, id="leftovers, no kubeconfig"),
     pytest.param("quota --cluster cluster.json", 0, id="quota"),
     pytest.param("quota --cluster cluster.json --what-if pods=1", 0, id="quota, room enough"),
     pytest.param("quota --cluster cluster.json --what-if pods=0", 1, id="quota would refuse"),

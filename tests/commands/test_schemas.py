@@ -46,7 +46,7 @@ def validator(command: str) -> Draft202012Validator:
     return Draft202012Validator(schema)
 
 
-VALIDATORS = {name: validator(name) for name in COMMANDS if name != "dump"}
+VALIDATORS = {name: validator(name) for name in COMMANDS if name not in {"config", "dump"}}
 
 
 @pytest.fixture(autouse=True)
@@ -130,6 +130,7 @@ OF_CROWD = [
     "quota --what-if pods=0",
     "lint",
     "advise",
+    "leftovers",
 ]
 
 
@@ -145,7 +146,7 @@ def crowd(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def of_crowd(line: str) -> str:
-    config = "" if line.startswith(("lint", "advise")) else " --config config.json"
+    config = "" if line.startswith(("lint", "advise", "leftovers")) else " --config config.json"
     return f"{line} --cluster dump.json{config}"
 
 

@@ -14,7 +14,7 @@ from affinityctl import cli
 from tests.builders import node, pod
 
 HEADER = {
-    "apiVersion": "affinity-extender.io/v1alpha1",
+    "apiVersion": "affinity-extender.io/v1",
     "kind": "AffinityExtenderConfiguration",
 }
 

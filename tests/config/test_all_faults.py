@@ -13,7 +13,7 @@ from extender.core.config.faults import MOST_FAULTS
 from extender.core.errors import ConfigError
 from tests.config.test_decoding import PLUGINS
 
-HEADER = "apiVersion: affinity-extender.io/v1alpha1\nkind: AffinityExtenderConfiguration\n"
+HEADER = "apiVersion: affinity-extender.io/v1\nkind: AffinityExtenderConfiguration\n"
 
 
 def faults(text: str, **flags: Any) -> list[str]:
@@ -69,7 +69,7 @@ def test_all_faults_are_told(text: str, expected: list[str]) -> None:
 def test_missing_fields_are_told_together() -> None:
     assert faults("mode: fast\n") == [
         "c.yaml: mode: 'fast' is not one of shadow, assist, replace",
-        "c.yaml: apiVersion: missing; expected affinity-extender.io/v1alpha1",
+        "c.yaml: apiVersion: missing; expected affinity-extender.io/v1",
         "c.yaml: kind: missing; expected AffinityExtenderConfiguration",
     ]
 

@@ -21,7 +21,7 @@ from extender.core.source import empty_state
 from tests.beside import needs_rules
 
 FILE = "/etc/extender.yaml"
-HEADER = "apiVersion: affinity-extender.io/v1alpha1\nkind: AffinityExtenderConfiguration\n"
+HEADER = "apiVersion: affinity-extender.io/v1\nkind: AffinityExtenderConfiguration\n"
 
 # The file of the documentation, every field at its default.
 DOCUMENTED = f"""{HEADER}
@@ -78,7 +78,7 @@ def test_defaults() -> None:
             assert actual.pop(name) == {key: value for key, value in default if value is not None}
         assert [actual.pop(name) for name in lists] == [[] for _ in each.lists]
     assert actual == {
-        "apiVersion": "affinity-extender.io/v1alpha1",
+        "apiVersion": "affinity-extender.io/v1",
         "kind": "AffinityExtenderConfiguration",
         "mode": "assist",
         "plugins": ["InterPodAffinity"],
@@ -347,7 +347,7 @@ def test_a_block_with_only_comments_keeps_its_defaults() -> None:
             "'maybe' is not true or false",
             id="a gate that is a text",
         ),
-        pytest.param("apiVersion", "v1", "'v1' is not affinity-extender.io/v1alpha1", id="version"),
+        pytest.param("apiVersion", "v1", "'v1' is not affinity-extender.io/v1", id="version"),
         pytest.param("kind", "Pod", "'Pod' is not AffinityExtenderConfiguration", id="kind"),
     ],
 )
@@ -395,11 +395,11 @@ def test_a_bad_value_is_named_by_its_path(path: str, value: object, expected: st
         ),
         pytest.param(
             "kind: AffinityExtenderConfiguration\n",
-            "apiVersion: missing; expected affinity-extender.io/v1alpha1",
+            "apiVersion: missing; expected affinity-extender.io/v1",
             id="no version",
         ),
         pytest.param(
-            "apiVersion: affinity-extender.io/v1alpha1\n",
+            "apiVersion: affinity-extender.io/v1\n",
             "kind: missing; expected AffinityExtenderConfiguration",
             id="no kind",
         ),

@@ -13,7 +13,7 @@ from extender.core.config.features import features
 from extender.core.config.options import Option, all_options, refuse_variables
 from extender.core.errors import ConfigError
 
-HEADER = "apiVersion: affinity-extender.io/v1alpha1\nkind: AffinityExtenderConfiguration\n"
+HEADER = "apiVersion: affinity-extender.io/v1\nkind: AffinityExtenderConfiguration\n"
 
 
 def load(flags: dict[str, object] | None = None, file: str | None = None) -> config.Config:

@@ -41,7 +41,7 @@ def configurations(draw: st.DrawFn) -> config.Config:
             "filter": schema.Filter(resolvable=draw(st.none() | st.booleans())),
         }
     return whole()(
-        api_version="affinity-extender.io/v1alpha1",
+        api_version="affinity-extender.io/v1",
         kind="AffinityExtenderConfiguration",
         mode=mode,
         **replacing,

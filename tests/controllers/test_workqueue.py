@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass
 
+import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
+from extender.core.controllers import workqueue
 from extender.core.controllers.workqueue import MOST_STALE, WorkQueue
 
 WAIT = 5.0
@@ -47,6 +49,18 @@ def test_keys_are_taken_once_each_in_the_order_in_which_they_are_due() -> None:
     timed.now += 2
     assert timed.drain() == ["c", "d"]
     assert len(timed.queue) == 0
+
+
+def test_thousands_that_are_added_at_once_do_not_make_one_turn_long(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    timed = Timed(1_000)
+    for number in range(1_000):
+        timed.queue.add(f"{number}")
+    moved: list[object] = []
+    monkeypatch.setattr(workqueue, "heappush", lambda *each: moved.append(each))
+    assert timed.queue.take() == "0"
+    assert moved == []
 
 
 def test_the_earliest_of_several_times_counts() -> None:

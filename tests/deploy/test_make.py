@@ -24,7 +24,7 @@ def test_a_dry_run_starts_nothing(target: str, tmp_path: Path) -> None:
     shell.write_text(f'#!/bin/sh\nprintf "%s\\n" "$2" >>{noted}\n')
     shell.chmod(0o755)
     environ = {name: of for name, of in os.environ.items() if not name.startswith("MAKE")}
-    command = ["make", "-n", f"SHELL={shell}", "URL=https://example.org", target]
+    command = ["make", "-n", f"SHELL={shell}", "URL=https://example.org", "KEY=key.pem", target]
     done = subprocess.run(
         command, cwd=ROOT, env=environ, capture_output=True, text=True, check=False
     )

@@ -56,6 +56,13 @@ def files(wheel: Path) -> set[str]:
         return {name for name in archive.namelist() if ".dist-info/" not in name}
 
 
+def test_what_is_built_again_has_the_same_bytes(
+    wheel: Path, load_wheel: Path, tmp_path: Path
+) -> None:
+    for source, first in ((ROOT, wheel), (ROOT / "clusterload", load_wheel)):
+        assert built(source, tmp_path).read_bytes() == first.read_bytes()
+
+
 def test_every_module_of_the_program_is_in_it_and_neither_tests_nor_load(wheel: Path) -> None:
     assert {name for name in files(wheel) if name.endswith(".py")} == modules(*SHIPPED)
     assert {name.partition("/")[0] for name in files(wheel)} == {*SHIPPED}

@@ -228,7 +228,7 @@ def _config(
 ) -> Path:
     """Return a configuration file: what the mode is shipped with, or the one with quotas."""
     kind = "AffinityExtenderConfiguration"
-    written = {"apiVersion": "affinity-extender.io/v1alpha1", "kind": kind, **shipped_with(mode)}
+    written = {"apiVersion": "affinity-extender.io/v1", "kind": kind, **shipped_with(mode)}
     if quotas:
         written = yaml.safe_load(_WITH_QUOTAS.read_text())
     minor = ".".join(control_plane.binaries.scheduler.split(".")[:2])

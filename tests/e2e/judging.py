@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 EVERYWHERE = json.dumps(
     {
-        "apiVersion": "affinity-extender.io/v1alpha1",
+        "apiVersion": "affinity-extender.io/v1",
         "kind": "AffinityExtenderConfiguration",
         "annotations": {"namespaceSelector": {}},
     }

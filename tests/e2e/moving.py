@@ -156,7 +156,7 @@ async def moving(
     folder = sandbox.folder("moving")
     config = folder / "eviction.yaml"
     document = {
-        "apiVersion": "affinity-extender.io/v1alpha1",
+        "apiVersion": "affinity-extender.io/v1",
         "kind": "AffinityExtenderConfiguration",
         "plugins": ["InterPodAffinity", "NodeAffinity"],
         "annotations": {"namespaceSelector": {}},

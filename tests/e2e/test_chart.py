@@ -664,7 +664,9 @@ def test_where_annotations_count_the_chart_gives_the_rights_and_has_filter_asked
     extender = found["ConfigMap", "kube-system", "affinity-extender-config"]["data"]
     assert extender["annotations"] == {"namespaceSelector": {}}
     scheduler = found["ConfigMap", "kube-system", "affinity-scheduler-config"]["data"]
-    assert {"filterVerb", "preemptVerb"} <= scheduler["extenders"][0].keys()
+    (entry,) = scheduler["extenders"]
+    assert {"filterVerb", "preemptVerb"} <= entry.keys()
+    assert not entry["ignorable"], "no pod is placed without these rules"
     rights = list(yaml.safe_load_all((MANIFESTS / "components/annotations/rbac.yaml").read_text()))
     name = rights[0]["metadata"]["name"]
     assert found["ClusterRole", "", name]["rules"] == rights[0]["rules"]

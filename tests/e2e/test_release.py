@@ -15,6 +15,7 @@ import yaml
 
 from extender import __version__
 from release.chart import CHART, ICON, package
+from release.provenance import NAME
 from tests.deploy.places import ROOT
 from tests.deploy.sandbox import contained
 from tests.deploy.test_wheel import built, install, said
@@ -40,7 +41,11 @@ def test_the_sums_are_of_all_of_it(dist: Path) -> None:
     check = ["sha256sum", "--check", "--strict", "--quiet", "SHA256SUMS"]
     subprocess.run(check, cwd=dist, check=True)
     listed = {line.split()[1] for line in (dist / "SHA256SUMS").read_text().splitlines()}
-    assert listed == {path.name for path in dist.iterdir()} - {"SHA256SUMS"}
+    about = {"SHA256SUMS", NAME, "cosign.pub", "SHA256SUMS.sig", f"{NAME}.sig"}
+    assert listed == {path.name for path in dist.iterdir()} - about
+    if (dist / NAME).exists():  # it is not, where files differ from the commit
+        told = json.loads((dist / NAME).read_text())
+        assert {each["name"] for each in told["subject"]} == listed
 
 
 @pytest.fixture(scope="module")

@@ -57,7 +57,7 @@ async def repairing(
     folder = sandbox.folder("repair")
     config = folder / "repair.yaml"
     document = {
-        "apiVersion": "affinity-extender.io/v1alpha1",
+        "apiVersion": "affinity-extender.io/v1",
         "kind": "AffinityExtenderConfiguration",
         "requiredDuringExecution": {"evictionsPerMinute": 600, "maxAffected": "100%"},
         "preferredDuringExecution": {

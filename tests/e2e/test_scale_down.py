@@ -64,7 +64,7 @@ async def giving_costs(sandbox: Sandbox, mode: str) -> AsyncIterator[None]:
     folder = sandbox.folder("scale-down")
     config = folder / "costs.yaml"
     document = {
-        "apiVersion": "affinity-extender.io/v1alpha1",
+        "apiVersion": "affinity-extender.io/v1",
         "kind": "AffinityExtenderConfiguration",
         "scaleDown": {"enabled": True, "settleSeconds": 1, "patchesPerMinute": 600},
     }

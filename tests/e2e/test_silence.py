@@ -106,7 +106,7 @@ async def test_behind_a_proxy_that_closes_what_is_idle_it_stays_ready(
     assert port
     config = tmp_path / "stale.yaml"
     config.write_text(
-        "apiVersion: affinity-extender.io/v1alpha1\nkind: AffinityExtenderConfiguration\n"
+        "apiVersion: affinity-extender.io/v1\nkind: AffinityExtenderConfiguration\n"
         f"clientConnection: {{staleAfterSeconds: {STALE_S}}}\n"
     )
     async with idle_proxy(port, 20.0) as (proxy, proxied):

@@ -115,7 +115,7 @@ async def serving(case: Case, folder: Path) -> AsyncIterator[Running]:
     cluster.write_text(json.dumps({"kind": "List", "items": items}))
     config = folder / "config.yaml"
     config.write_text(
-        "apiVersion: affinity-extender.io/v1alpha1\nkind: AffinityExtenderConfiguration\n"
+        "apiVersion: affinity-extender.io/v1\nkind: AffinityExtenderConfiguration\n"
         "mode: replace\n"
         "plugins: [InterPodAffinity, NodeAffinity, CrossNamespacePodAffinity]\n"
         f"clusterFiles: ['{cluster}']\nserving: {{port: 0, opsPort: 0}}\n"

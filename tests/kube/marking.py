@@ -21,7 +21,9 @@ class Marking(Told):
 
     async def read(self, _: web.Request) -> web.Response:
         if self.code == 404:
-            return web.json_response({"kind": "Status", "code": 404}, status=404)
+            return web.json_response(
+                {"kind": "Status", "reason": "NotFound", "code": 404}, status=404
+            )
         metadata = {**self.metadata, "resourceVersion": str(self.version)}
         return web.json_response({"metadata": metadata, "spec": {}})
 

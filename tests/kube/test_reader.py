@@ -18,6 +18,7 @@ from extender.core.model.labels import EVERYTHING, Operator, Requirement, Select
 from extender.core.model.pod_affinity import PodSelector
 from extender.core.wire.objects import PodReader
 from tests.builders import namespace, node, pod
+from tests.kube.fake_api import failure
 from tests.kube.rig import credentials_for
 
 DB = Selector.of(
@@ -44,7 +45,7 @@ class Server:
             return web.json_response({"kind": "Status", "message": "no"}, status=self.status)
         found = self.objects.get(request.path)
         if found is None:
-            return web.json_response({"kind": "Status", "message": "none"}, status=404)
+            return failure(404, "NotFound", "none")
         return web.Response(body=json.dumps(found), content_type="application/json")
 
 

@@ -13,6 +13,8 @@ class Told:
 
     def __init__(self) -> None:
         self.code = 200
+        self.reason = ""
+        """That of the code, if it is not another."""
         self.silent = False
         self.message = "because"
         self.causes: list[dict[str, str]] = []
@@ -26,7 +28,7 @@ class Told:
         body = {
             "kind": "Status",
             "code": self.code,
-            "reason": "Why",
+            "reason": self.reason or ("NotFound" if self.code == 404 else "Why"),
             "message": self.message,
             "details": {"causes": self.causes},
         }

@@ -68,6 +68,33 @@ def test_whoever_wants_to_know_is_told_what_had_to_go() -> None:
     assert dropped == [1], "neither what was replaced nor what was given up"
 
 
+def test_what_was_not_used_between_two_looks_is_given_up() -> None:
+    dropped: list[int] = []
+    cache: LruCache[str, int] = LruCache(1 << 20, dropped=dropped.append)
+    for number, key in enumerate("abc"):
+        cache.put(key, number, ROOM)
+    assert list(cache.forgetting()) == []
+    assert cache.get("b") == 1
+    cache.put("d", 3, ROOM)
+    steps = cache.forgetting()
+    next(steps)
+    assert cache.get("c") == 2, "used before its turn has come"
+    assert list(steps) == []
+    assert (dropped, list(cache)) == ([0], ["b", "d", "c"])
+    assert cache.size == 3 * (ROOM + ENTRY_BYTES)
+    assert len(list(cache.forgetting())) == 3
+    assert (len(cache), cache.size, cache.oldest()) == (0, 0, None)
+
+
+def test_the_budget_holds_while_looks_are_taken() -> None:
+    cache = cache_of(2)
+    list(cache.forgetting())
+    for number, key in enumerate("abc"):
+        cache.put(key, number, ROOM)
+    assert list(cache) == ["b", "c"]
+    assert list(cache.forgetting()) == [], "all of them came since"
+
+
 def test_an_empty_cache_has_no_oldest_entry() -> None:
     cache = cache_of(2)
     assert cache.oldest() is None

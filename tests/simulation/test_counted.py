@@ -9,8 +9,10 @@ from typing import Any
 import pytest
 
 import extender.core.cluster.counts.node_index
+from extender.core.cluster.counts.scope import Scope
 from extender.core.cluster.state import ClusterState
 from extender.core.model.labels import Labels, Operator, Requirement
+from extender.core.model.workload import MARKS
 from extender.core.verbs.inter_pod_affinity import InterPodAffinity
 from extender.core.wire.objects import NodeReader, PodReader, read_namespace
 from simulation.apiserver.store import Store, encode
@@ -106,6 +108,14 @@ def test_nobody_knows_what_has_just_happened(happens: Callable[[Store], Any]) ->
     state = read(store)
     happens(store)
     assert not agrees(state, store)
+
+
+def test_what_the_program_notes_beside_labels_is_no_news(monkeypatch: pytest.MonkeyPatch) -> None:
+    # As where rules in annotations count: without this, nothing would be counted there.
+    noted = dict.fromkeys(MARKS, "noted")
+    monkeypatch.setattr(Scope, "marked", lambda _, labels: {**labels, **noted})
+    store = stored()
+    assert agrees(read(store), store)
 
 
 def test_a_pod_that_is_counted_twice_is_found() -> None:

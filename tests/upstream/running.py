@@ -33,7 +33,7 @@ _STARTED = re.compile(r"^=== RUN\s+(\S+)$", re.MULTILINE)
 PASS, FAIL, SKIP = "PASS", "FAIL", "SKIP"
 
 _RULELESS = """\
-apiVersion: affinity-extender.io/v1alpha1
+apiVersion: affinity-extender.io/v1
 kind: AffinityExtenderConfiguration
 mode: replace
 plugins: [CrossNamespacePodAffinity]

@@ -12,7 +12,7 @@ from extender.runtime import running
 from tests.test_runtime import configuration
 from tests.web.attacking import JSON, QUESTION, Answer, ask, request
 
-HEADER = "apiVersion: affinity-extender.io/v1alpha1\nkind: AffinityExtenderConfiguration\n"
+HEADER = "apiVersion: affinity-extender.io/v1\nkind: AffinityExtenderConfiguration\n"
 
 
 class Asked:

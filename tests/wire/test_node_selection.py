@@ -234,7 +234,7 @@ def test_large_ones_are_shared_while_there_are_such_pods() -> None:
     assert reader.read(affinity, b"null") is first
     del first
     gc.collect()
-    assert len(reader._large) == 0
+    assert len(reader._alive) == 0
 
 
 @pytest.mark.parametrize(

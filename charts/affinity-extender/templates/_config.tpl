@@ -1,7 +1,7 @@
 {{/* The extender's configuration. */}}
 {{- define "affinity-extender.config" -}}
 {{- $config := dict
-    "apiVersion" "affinity-extender.io/v1alpha1"
+    "apiVersion" "affinity-extender.io/v1"
     "kind" "AffinityExtenderConfiguration"
     "mode" .Values.mode
     "interPodAffinity" (dict "hardPodAffinityWeight" 1)
@@ -55,6 +55,13 @@
 {{- $off | toJson }}
 {{- end }}
 
+{{/* Whether pods may be placed while the extender is down: not by rules that only it knows. A quota
+     says for itself what may exceed it then. */}}
+{{- define "affinity-extender.ignorable" -}}
+{{- $alone := or (eq .Values.mode "replace") (kindIs "map" .Values.annotations.namespaceSelector) }}
+{{- if or (eq .Values.mode "shadow") (not $alone) }}true{{ end }}
+{{- end }}
+
 {{/* The second scheduler's configuration: scheduler-config/ has the reasons. */}}
 {{- define "affinity-extender.schedulerConfig" -}}
 {{- $name := include "affinity-extender.scheduler" . }}
@@ -81,7 +88,7 @@
     "weight" 1
     "nodeCacheCapable" true
     "httpTimeout" "5s"
-    "ignorable" (ne .Values.mode "replace") }}
+    "ignorable" (include "affinity-extender.ignorable" . | eq "true") }}
 {{- $judges := include "affinity-extender.judges" . }}
 {{- if or (ne .Values.mode "assist") $judges }}
 {{- $_ := set $extender "filterVerb" "filter" }}

@@ -131,9 +131,7 @@ class Filters:
                 self._metrics.holds.observe(await in_flight.wait_for(args.pod))
             if self._listeners.held is not None:
                 await self._listeners.held.catch_up(args.pod)
-            if self._compares_pods:
-                await self._requests.prepare(args.pod)
-            verdicts = self._judge(args)
+            verdicts = self._judge(args) if await self._is_prepared(args.pod) else None
         except (ObjectError, NotReadyError, IndeterminateError, OverBudgetError) as error:
             return self.fault(error, perf_counter() - start)
         self._tell(args.pod, verdicts)
@@ -143,6 +141,19 @@ class Filters:
             resolvable=self._resolvable,
             waits_for=self._waits_for(args.pod, verdicts),
         )
+
+    async def _is_prepared(self, pod: Pod) -> bool:
+        """Return whether a pod can be judged; OverBudgetError where it would be refused by that."""
+        try:
+            if self._compares_pods:
+                await self._requests.prepare(pod)
+        except OverBudgetError as error:
+            if self._plugins:
+                raise
+            # Mode shadow: filter changes nothing.
+            self._note_fault(error, 0.0)
+            return False
+        return True
 
     def fault(self, error: Exception, seconds: float) -> bytes:
         self._note_fault(error, seconds)

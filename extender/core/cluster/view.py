@@ -100,6 +100,8 @@ class ClusterView:
         """Hear the uid of each pod that the watch tells of, at the beginning of that step."""
         self.placement_observers: list[Callable[[Pod], None]] = []
         """Hear of each pod that was placed by rules beside its spec that are not on record."""
+        self.forgetful: list[Callable[[], Iterator[None]]] = []
+        """Each gives up, step by step, what was not used since it was gone through last."""
         self.ledgers: tuple[Ledger, ...] = ()
         """What else is booked, for features that are switched on."""
         self._most_matching_sets = most_matching_sets
@@ -116,6 +118,7 @@ class ClusterView:
         self.matching_sets = self._counters.matching_sets
         self.placed_classes = self._counters.classes
         self._prefilter_states = PreFilterStates(self._counters, self._nodes, most_prefilter_states)
+        self.forgetful += [self._prefilter_states.forgetting, self._counters.forgetting]
         self.broken_rules = self._broken_rules = BrokenRuleLedger(self.scope.covers)
         self.reservations = self._reservations = ReservationLedger()
         self._judged = JudgedRules(self._reservations)

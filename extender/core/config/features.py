@@ -13,7 +13,7 @@ from functools import cache
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
 from msgspec import defstruct
 
@@ -53,6 +53,17 @@ class Want(Enum):
     """Which nodes a pod asks for and prefers."""
     HOLDS = auto()
     """What holds a pod where it is: these, disruption budgets, what it says of itself."""
+
+
+class Maturity(StrEnum):
+    """How well a feature is proven, and what users may rely on: docs/promises.md."""
+
+    ALPHA = "alpha"
+    """It may change or go in any release."""
+    BETA = "beta"
+    """It stays, and what is written for it is converted or named where it changes."""
+    STABLE = "stable"
+    """It is promised like the core."""
 
 
 class LeaseName(NamedTuple):
@@ -125,6 +136,18 @@ class Leaves(NamedTuple):
     """The label of the namespaces in which it does."""
 
 
+class Trace(NamedTuple):
+    """What is written on pods, and is still there when the program is gone."""
+
+    place: Literal["annotation", "condition", "field"]
+    """On the pod; fields are those of its status."""
+    name: str
+    beside: str = ""
+    """An annotation with the same value, which tells that it is not a user's own."""
+    ends: str = ""
+    """What else of Kubernetes takes it away soon; "" for what stays."""
+
+
 class Completion(NamedTuple):
     """What completes the configuration by what another file of Kubernetes says."""
 
@@ -141,6 +164,8 @@ class Feature:
 
     name: str
     """That of its folder; with hyphens, of its page in docs/ and of its component."""
+    maturity: Maturity
+    """One that is not stable is off unless the configuration asks for it, or for mode replace."""
     section: type[Block] | None = None
     """Its block of the configuration; None where other fields switch it on."""
     sections: Mapping[str, type[Block]] = field(default_factory=dict)
@@ -162,6 +187,8 @@ class Feature:
     gives: Mapping[Help, Given] = field(default_factory=dict)
     rights: tuple[Right, ...] = ()
     """Those that its component gives, beside the ones of manifests/base."""
+    traces: tuple[Trace, ...] = ()
+    """All that it writes on pods, but for their ends; a Lease goes by `wants`."""
     needed_rights: Callable[[Config], Iterable[Right]] | None = None
     """Which of them a configuration needs; None: all where the feature is on."""
     reads: str = ""

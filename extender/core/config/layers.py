@@ -8,12 +8,13 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
+from extender.core.command_line import PROGRAM, complain
 from extender.core.config.checks import faults
 from extender.core.config.document import Document, decode_all, parse
 from extender.core.config.faults import show
 from extender.core.config.features import Completion, features
 from extender.core.config.options import BY_FLAG, Option, all_options
-from extender.core.config.schema import API_VERSION, KIND, Config
+from extender.core.config.schema import API_VERSION, KIND, OLD_API_VERSION, Config
 from extender.core.errors import (
     ConfigError,
     ConfigFaultsError,
@@ -27,13 +28,24 @@ _BOOLS = {"true": True, "false": False}
 _T = TypeVar("_T")
 
 
-def load(flags: argparse.Namespace, read_file: Callable[[Path], str]) -> Config:
+def load(
+    flags: argparse.Namespace,
+    read_file: Callable[[Path], str],
+    warn: Callable[[str], None] = complain,
+) -> Config:
     """Put the layers together and check the whole; ConfigError names all faults and their sources.
 
     `flags` has, for each Option's `dest`, a text (a list of them for a repeated one) or None.
+    `warn` is told what works now and will not for ever.
     """
     names = _texts(BY_FLAG["config"], flags)
     document = _file(names, read_file)
+    if document.get("apiVersion") == OLD_API_VERSION:
+        document["apiVersion"] = API_VERSION
+        warn(
+            f"{names[0]}: apiVersion {OLD_API_VERSION} is read until release 2.0; "
+            f"write it as {API_VERSION}: {PROGRAM} config convert {names[0]}"
+        )
     found: list[ConfigError] = []
     origins: dict[str, str] = {}
     for option in all_options():

@@ -18,7 +18,9 @@ from extender.core.wire.affinity import Gates
 
 B = TypeVar("B", bound=Block)
 
-API_VERSION: Final = "affinity-extender.io/v1alpha1"
+API_VERSION: Final = "affinity-extender.io/v1"
+OLD_API_VERSION: Final = "affinity-extender.io/v1alpha1"
+"""Read as well, with a warning: it has the same fields."""
 KIND: Final = "AffinityExtenderConfiguration"
 
 BY_DEFAULT: Final = (INTER_POD_AFFINITY,)
@@ -117,7 +119,7 @@ class Logging(Block, frozen=True, kw_only=True):
 class Config(Block, frozen=True, kw_only=True):
     """What the core is told; `features.whole` adds the blocks and plugins of features."""
 
-    api_version: Literal["affinity-extender.io/v1alpha1"]
+    api_version: Literal["affinity-extender.io/v1"]
     """Version of this format."""
 
     kind: Literal["AffinityExtenderConfiguration"]

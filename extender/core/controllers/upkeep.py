@@ -1,4 +1,4 @@
-"""Keeps the cluster state tidy while the program runs: reservations expire.
+"""Keeps the cluster state tidy while the program runs: reservations expire, caches are emptied.
 
 What events have put off is done, too, when no further event does it. How long a reservation lasts
 is decided where places are reserved, in a feature: here it is only looked which are over.
@@ -22,6 +22,10 @@ TIDY_PAUSE_SECONDS: Final = 0.02
 TIDY_REST_SECONDS: Final = 1.0
 """While there are none."""
 
+FORGET_SECONDS: Final = 300.0
+"""What caches keep and was not used for that long is given up, at the latest after twice as long:
+memory is taken by what is in use, however long the program runs."""
+
 EXPIRY_PAUSE_SECONDS: Final = 1.0
 EXPIRED_LOG_BURST: Final = 10
 """Lines about expired reservations in a minute: an outage of the API server can leave hundreds."""
@@ -39,6 +43,18 @@ async def keep_up_to_date(
     while True:
         done = state.do_deferred(TIDY_STEPS)
         await asyncio.sleep(pause if done else rest)
+
+
+async def keep_forgetting(
+    state: ClusterState, rest: float = FORGET_SECONDS, pause: float = TIDY_PAUSE_SECONDS
+) -> NoReturn:
+    """Give up what caches keep for no use, for as long as the program runs."""
+    while True:
+        await asyncio.sleep(rest)
+        for each in state.forgetful:
+            for number, _ in enumerate(each(), 1):
+                if number % TIDY_STEPS == 0:
+                    await asyncio.sleep(pause)
 
 
 async def keep_expiring(state: ClusterState, clock: Callable[[], float] = monotonic) -> NoReturn:

@@ -125,7 +125,11 @@ class WorkQueue(Generic[K]):
             self._enter(entry)
 
     def _enter(self, entry: _Entry[K]) -> None:
-        heappush(self._later, (entry.due, -entry.priority, entry.number, entry))
+        # What is due at once is not left to `take`, which would ripen thousands in one turn.
+        if entry.due <= self._clock():
+            heappush(self._ready, (-entry.priority, entry.due, entry.number, entry))
+        else:
+            heappush(self._later, (entry.due, -entry.priority, entry.number, entry))
         if len(self._later) + len(self._ready) > 2 * len(self._wanted) + MOST_STALE:
             self._later = [each for each in self._later if self._is_live(each[-1])]
             self._ready = [each for each in self._ready if self._is_live(each[-1])]

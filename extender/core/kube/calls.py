@@ -6,6 +6,7 @@ import socket
 from collections.abc import Awaitable, Callable, Container, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from http import HTTPStatus
 from typing import Final
 from urllib.parse import quote
 
@@ -126,7 +127,7 @@ async def took_effect(request: Awaitable[bytes], unless: Container[int]) -> bool
     try:
         await request
     except ApiError as error:
-        if error.status in unless:
+        if error.status in unless and (error.is_missing or error.status != HTTPStatus.NOT_FOUND):
             return False
         raise
     return True

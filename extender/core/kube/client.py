@@ -27,7 +27,7 @@ from extender.core.kube.failures import (
     words,
 )
 from extender.core.kube.flowcontrol import Flow, FlowControl
-from extender.core.kube.frames import Lines
+from extender.core.kube.frames import Lines, excerpt
 from extender.core.kube.limits import MOST, USUAL_TIMEOUTS, Timeouts
 from extender.core.kube.observers import RequestObserver, Unobserved
 from extender.core.kube.pacing import USUAL_TIMING, Timing
@@ -147,11 +147,16 @@ class ApiClient:
 
     async def _read(self, response: aiohttp.ClientResponse, path: str) -> bytes:
         try:
-            return await response.read()
+            body = await response.read()
         except (aiohttp.ClientError, TimeoutError, OSError) as failure:
             raise BrokenAnswerError(f"{path}: {words(failure)}") from failure
         finally:
             response.release()
+        if not body.lstrip().startswith(b"{"):
+            # A proxy may say 200 in its place, to a request that never came there.
+            said = excerpt(body)
+            raise BrokenAnswerError(f"{path}: the answer is not what the API server sends: {said}")
+        return body
 
     @contextlib.asynccontextmanager
     async def stream(self, path: str, params: Mapping[str, str]) -> AsyncIterator[Lines]:
@@ -193,6 +198,9 @@ class ApiClient:
         if self._session is None:
             raise RuntimeError("the client has not been entered")
         await self._admit(call)
+        if call.deadline is not None and self._clock() >= call.deadline:
+            # A request of bytes that the socket takes at once would be away before it is given up.
+            raise NotSentError(f"{call.path}: not sent, the time for it is over")
         if call.may_go is not None and not call.may_go():
             raise NotSentError(f"{call.path}: not sent, it is no longer ours to do")
         start = self._clock()

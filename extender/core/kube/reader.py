@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from http import HTTPStatus
 from typing import Final, TypeVar
 
 from extender.core.errors import ApiError
@@ -82,6 +81,6 @@ class ObjectReader:
         try:
             return await self._client.get(path, {}, within=within)
         except ApiError as error:
-            if error.status == HTTPStatus.NOT_FOUND:
+            if error.is_missing:
                 return None
             raise

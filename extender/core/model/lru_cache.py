@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
+from enum import Enum, auto
 from typing import Final, Generic, TypeVar
 
 PER_NAME: Final = 128
@@ -20,6 +21,13 @@ LARGEST_SHARE: Final = 8
 """An entry that would take more than the budget divided by this is not kept at all: a single huge
 object must not drive out what thousands of others need. It also bounds the work of one `put`, which
 may have to make room for it."""
+
+
+class Mark(Enum):
+    """Stands among the keys of a cache, in the order of use."""
+
+    PERIOD = auto()
+    """What is before it was not used since it was put there."""
 
 
 class LruCache(Generic[K, V]):
@@ -50,7 +58,7 @@ class LruCache(Generic[K, V]):
         self._most = most
         self._dropped = dropped
         self._values: dict[K, V] = {}
-        self._sizes: OrderedDict[K, int] = OrderedDict()
+        self._sizes: OrderedDict[K | Mark, int] = OrderedDict()
         """In the order of use."""
         self.peek: Callable[[K], V | None] = self._values.get
         """Like `get`, but no use in the sense of the cache, and at the speed of a dictionary: where
@@ -61,7 +69,7 @@ class LruCache(Generic[K, V]):
 
     def __iter__(self) -> Iterator[K]:
         """Yield the keys, that of the entry used longest ago first."""
-        return iter(self._sizes)
+        return (key for key in self._sizes if not isinstance(key, Mark))
 
     def values(self) -> Iterator[V]:
         return iter(self._values.values())
@@ -98,13 +106,29 @@ class LruCache(Generic[K, V]):
 
     def oldest(self) -> V | None:
         """Return the value that was used longest ago, None when there is none."""
-        return next((self._values[key] for key in self._sizes), None)
+        return next((self._values[key] for key in self), None)
 
     def pop_oldest(self) -> V:
         """Give up the entry that was used longest ago; KeyError when there is none."""
         key, size = self._sizes.popitem(last=False)
+        if isinstance(key, Mark):
+            return self.pop_oldest()
         self.size -= size
         return self._values.pop(key)
+
+    def forgetting(self) -> Iterator[None]:
+        """Give up what was not used since this was gone through last, an entry at a step.
+
+        The cache may change between two steps.
+        """
+        sizes = self._sizes
+        while Mark.PERIOD in sizes and next(iter(sizes)) is not Mark.PERIOD:
+            value = self.pop_oldest()
+            if self._dropped is not None:
+                self._dropped(value)
+            yield
+        sizes[Mark.PERIOD] = 0
+        sizes.move_to_end(Mark.PERIOD)
 
 
 class CountedCache(Generic[K, V]):

@@ -23,6 +23,13 @@ REQUESTS: Final = 4 * MIB
 CHARGES: Final = 4 * MIB
 REQUIREMENTS: Final = MIB
 """Tolerations and whatever else such pods ask of their placing."""
+OF_A_READER: Final = (
+    CLASSES + AFFINITIES + NODE_AFFINITIES + ANNOTATIONS + REQUESTS + CHARGES + REQUIREMENTS
+)
+READERS: Final = 6
+"""Each has these caches to itself: those of the watch, of calls and of explanations, and three for
+large objects, which threads read for the watch, for calls and for acts on single pods."""
+
 # Answers, and what they are made of
 
 PREFILTER_STATES: Final = 32 * MIB
@@ -68,6 +75,8 @@ BY_NUMBER: Final = 21 * MIB
 TOTAL: Final = sum(
     budget
     for name, budget in list(vars().items())
-    if name.isupper() and name not in {"MIB", "MATCHING_ENTRIES"} and not name.startswith("MOST_")
-)
+    if name.isupper()
+    and name not in {"MIB", "MATCHING_ENTRIES", "OF_A_READER", "READERS"}
+    and not name.startswith("MOST_")
+) + OF_A_READER * (READERS - 1)
 """What all caches may hold together. Sizes are estimated with a margin, so they take less."""

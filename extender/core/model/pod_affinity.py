@@ -183,7 +183,7 @@ class WrittenTerm(Struct, frozen=True, gc=False):
         yield from ((key, Operator.NOT_IN) for key in self.mismatch_label_keys)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, weakref_slot=True)
 class WrittenAffinity:
     """All inter-pod rules of one pod as its manifest has them."""
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Generator, Sequence
 from contextlib import asynccontextmanager
+from heapq import merge
 from http import HTTPStatus
+from itertools import count
 from time import perf_counter
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from aiohttp import web
 from aiohttp.abc import AbstractStreamWriter
@@ -19,6 +21,9 @@ from extender.core.web.limits import MOST, WITHIN
 from extender.core.wire.documents import Fields, write_document
 
 T = TypeVar("T")
+
+RUN: Final = 1_000
+"""Rows that are sorted in one step."""
 
 
 class QueryError(Exception):
@@ -74,6 +79,21 @@ async def in_slices(steps: Generator[object, None, T]) -> T:
             pass_over_new()
             await asyncio.sleep(0)
             since = perf_counter()
+
+
+def sorting(rows: Sequence[T], key: Callable[[T], Any]) -> Generator[None, None, list[T]]:
+    """Sort rows in steps of a millisecond or two; return them in order."""
+    runs = []
+    for start in range(0, len(rows), RUN):
+        some = rows[start : start + RUN]
+        runs.append(sorted(zip(map(key, some), count(start), some, strict=False)))
+        yield
+    found: list[T] = []
+    for *_, row in merge(*runs):
+        found.append(row)
+        if len(found) % RUN == 0:
+            yield
+    return found
 
 
 class Pieces(Payload):

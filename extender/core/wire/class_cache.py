@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Generic, TypeAlias, TypeVar
 from weakref import WeakKeyDictionary, ref
 
@@ -45,6 +45,8 @@ class ClassCache:
     def __init__(self) -> None:
         self._classes: LruCache[ClassKey, PodClass] = LruCache(memory.CLASSES)
         self._affinities: LruCache[tuple[str, bytes], WrittenAffinity] = LruCache(memory.AFFINITIES)
+        self._written: Alive[WrittenAffinity] = Alive()
+        """Classes that are alike but for labels share theirs however far apart they were read."""
         self._live: Alive[PodClass] = Alive()
         """The classes that some pod is of and that are too large to be kept for their bytes."""
         self.find: Callable[[ClassKey], PodClass | None] = self._classes.peek
@@ -63,9 +65,14 @@ class ClassCache:
         key = (namespace, raw)
         known = self._affinities.get(key)
         if known is None:
-            known = read(raw)
+            known = self._written.shared(read(raw))
             self._affinities.put(key, known, decoded_size(raw))
         return known
+
+    def forgetting(self) -> Iterator[None]:
+        """Give up what was not read since this was gone through last, an entry at a step."""
+        yield from self._classes.forgetting()
+        yield from self._affinities.forgetting()
 
 
 def class_size(key: ClassKey, written: WrittenAffinity) -> int:

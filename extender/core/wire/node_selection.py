@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import TypeAlias
 
@@ -52,8 +53,8 @@ class NodeSelectionReader:
         """With `most_entries`, longer rules are an ObjectError."""
         self._most_entries = most_entries
         self._known: LruCache[_Key, NodeSelection] = LruCache(memory.NODE_AFFINITIES)
-        self._large: Alive[NodeSelection] = Alive()
-        """Those that are too large to be kept for their bytes."""
+        self._alive: Alive[NodeSelection] = Alive()
+        """Those of some pod, which are shared however far apart they were read."""
 
     def read(
         self,
@@ -75,9 +76,13 @@ class NodeSelectionReader:
             found = self._read(affinity, node_selector)
             size = sum(rule.size for rule in annotated.rules)
             found = replace(found, annotated=annotated, size=found.size + size)
-            if not self._known.put(key, found, _size(affinity, node_selector) + size):
-                found = self._large.shared(found)
+            found = self._alive.shared(found)
+            self._known.put(key, found, _size(affinity, node_selector) + size)
         return None if found == NO_NODE_SELECTION else found
+
+    def forgetting(self) -> Iterator[None]:
+        """Give up what was not read since this was gone through last, an entry at a step."""
+        return self._known.forgetting()
 
     def _read(self, affinity: bytes, node_selector: bytes) -> NodeSelection:
         pairs = decode(_SELECTOR, node_selector, "spec.nodeSelector") or {}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, Final, NamedTuple, TypeAlias
 from weakref import WeakValueDictionary
@@ -155,6 +155,16 @@ class PodReader:
     def another(self) -> PodReader:
         """Return a reader that reads alike and shares nothing, for use in another thread."""
         return replace(self)
+
+    def forgetting(self) -> Iterator[None]:
+        """Give up what was not read since this was gone through last, an entry at a step.
+
+        What is alive is shared all the same: classes by the state, the rest here.
+        """
+        yield from self._classes.forgetting()
+        yield from self._node_selection.forgetting()
+        if self._rules is not None:
+            yield from self._rules.forgetting()
 
     def read(self, raw: Json, generate: GenerateName | None = None) -> Pod:
         """Read a v1.Pod; ObjectError names the field that is broken.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import Final, Protocol
@@ -65,6 +65,9 @@ class RuleReader(Protocol):
 
     def read(self, namespace: str, found: tuple[bytes, ...]) -> RulesBeside:
         """Read the JSON of these annotations of a pod that has one of them, null for the others."""
+
+    def forgetting(self) -> Iterator[None]:
+        """Give up what was not read since this was gone through last, an entry at a step."""
 
 
 class ReadRules(Protocol):

@@ -6,7 +6,7 @@ pods. Pods are looked at only where a rule is broken, to name two of them.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Container, Generator, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain
 from types import MappingProxyType
@@ -22,12 +22,15 @@ from extender.core.cluster.state import ClusterState
 from extender.core.model.labels import Labels
 from extender.core.model.objects import Pod, PodClass
 from extender.core.model.pod_affinity import Affinity, LimitedTerm, Term
+from extender.core.model.stepping import at_once
 
 STEP_ENTRIES = 100
 """Classes times nodes between two pauses: two milliseconds where every pod is a class of its own
 and carries two required rules, a tenth of that for replicas of the same few hundred apps."""
 STEP_LOOKS = 4
 """Looks for the pods behind a broken rule between two pauses; each goes over all nodes."""
+STEP_PODS: Final = 2_000
+"""Pods that one such look goes through; one in a domain with more takes several."""
 COMPARISONS = 2_000
 """Of a pod class with a condition, in one step of counting: some milliseconds."""
 MOST_KNOWN = 10_000
@@ -50,6 +53,10 @@ class Witnesses:
     owner: str
     other: str | None = None
     """A pod that anti-affinity forbids there; required affinity is broken by an absence."""
+
+
+A_PAIR: Final = 2
+"""Pods of each side of a rule that are kept in mind: one of them is not the other side's."""
 
 
 Looked: TypeAlias = tuple[set[Violation], int]
@@ -89,29 +96,53 @@ def witnesses(state: ClusterState, violation: Violation) -> Witnesses | None:
 
     O(nodes + pods in the domain). A pod that may turn up on either of two nodes is not two pods.
     """
-    pods = list(_pods_in(state, violation))
-    if violation.role is Role.REQUIRED:
-        return _lonely_pod(state, pods, violation)
+    return at_once(_seeking(state, violation))
+
+
+def _seeking(state: ClusterState, violation: Violation) -> Generator[None, None, Witnesses | None]:
+    """Go through the pods of a domain in steps between which the state may change."""
+    seek = _lonely_one if violation.role is Role.REQUIRED else _two_together
+    return (yield from seek(state, violation))
+
+
+def _two_together(
+    state: ClusterState, violation: Violation
+) -> Generator[None, None, Witnesses | None]:
     term = violation.term
-    # Replicas have the same rules, of which there may be thousands.
-    classes = {id(pod.pod_class): pod.pod_class for pod in pods}
-    rules = {key: _rules(state, each) for key, each in classes.items()}
-    owning = {
-        key for key, each in rules.items() if term in each.required_anti or term in each.limits
-    }
-    owners = [pod for pod in pods if id(pod.pod_class) in owning]
     left = term.most if isinstance(term, LimitedTerm) else 0
-    matched: dict[int, bool] = {}
-    for pod in pods if owners else ():
-        key = id(pod.pod_class)
-        if key not in matched:
-            matched[key] = state.is_about(term, pod.pod_class)
-        if matched[key]:
-            left -= 1
-            other = next((owner for owner in owners if owner.uid != pod.uid), None)
-            if other is not None and left < 0:
-                return Witnesses(other.key, pod.key)
+    # Replicas have the same rules, of which there may be thousands.
+    known: dict[PodClass, tuple[bool, bool]] = {}
+    owners: list[Pod] = []
+    matched: list[Pod] = []
+    for pod in _pods_in(state, violation):
+        if pod is None:
+            owners, matched = (_still_placed(state, each) for each in (owners, matched))
+            yield
+            continue
+        of = pod.pod_class
+        if of not in known:
+            rules = _rules(state, of)
+            owns = term in rules.required_anti or term in rules.limits
+            known[of] = owns, state.is_about(term, of)
+        owns, matches = known[of]
+        left -= matches
+        for each, found in ((owns, owners), (matches, matched)):
+            if each and len(found) < A_PAIR and pod.uid not in {other.uid for other in found}:
+                found.append(pod)
+        for other in matched if left < 0 else ():
+            for owner in owners:
+                if owner.uid != other.uid:
+                    return Witnesses(owner.key, other.key)
     return None
+
+
+def _still_placed(state: ClusterState, pods: Iterable[Pod]) -> list[Pod]:
+    reserved = state.reservations.of
+    return [
+        each
+        for each in pods
+        if state.pod(each.key, each.uid) is not None or any(reserved(each.key, each.uid))
+    ]
 
 
 class Watch:
@@ -137,7 +168,7 @@ class Watch:
             full = before is None and len(self._known) >= MOST_KNOWN
             if full or (before is not None and self._are_there(violation, before)):
                 continue
-            shown = witnesses(self._state, violation)
+            shown = yield from _seeking(self._state, violation)
             if shown is not None:
                 self._known[violation] = shown
             yield None if shown is None or before is not None else (violation, shown)
@@ -159,7 +190,7 @@ class Watch:
         """
         for violation, shown in list(self._known.items()):
             if violation not in still:
-                ended = witnesses(self._state, violation) is None
+                ended = (yield from _seeking(self._state, violation)) is None
                 if ended:
                     del self._known[violation]
                 yield (violation, shown) if ended else None
@@ -261,8 +292,13 @@ def _lonely(state: ClusterState, placed: PlacedClass) -> Iterator[Looked]:
     )
 
 
-def _lonely_pod(state: ClusterState, pods: list[Pod], violation: Violation) -> Witnesses | None:
-    for pod in pods:
+def _lonely_one(
+    state: ClusterState, violation: Violation
+) -> Generator[None, None, Witnesses | None]:
+    for pod in _pods_in(state, violation):
+        if pod is None:
+            yield
+            continue
         rules = _rules(state, pod.pod_class).required
         matched = state.matching(matched_by_all(rules)) if violation.term in rules else None
         if matched is not None:
@@ -273,10 +309,17 @@ def _lonely_pod(state: ClusterState, pods: list[Pod], violation: Violation) -> W
     return None
 
 
-def _pods_in(state: ClusterState, violation: Violation) -> Iterator[Pod]:
-    """Yield the pods on the known nodes of a violation's domain, reserved ones as well."""
+def _pods_in(state: ClusterState, violation: Violation) -> Iterator[Pod | None]:
+    """Yield the pods on the known nodes of a violation's domain, reserved ones as well.
+
+    None is yielded where a step ends: in a zone there may be a hundred thousand.
+    """
     key, value = violation.term.topology_key, violation.domain
-    names = {name: None for name in state.nodes if state.nodes.labels(name).get(key) == value}
-    for name in names:
-        yield from state.pods_on(name)
-    yield from (each.pod for each in state.reservations if each.pod.node in names)
+    passed = 0
+    for name in [name for name in state.nodes if state.nodes.labels(name).get(key) == value]:
+        there = [*state.pods_on(name), *state.reservations.on(name)]
+        yield from there if name in state.nodes else ()
+        passed += len(there)
+        if passed >= STEP_PODS:
+            passed = 0
+            yield None

@@ -10,7 +10,7 @@ import msgspec
 
 from extender.core.errors import ObjectError
 from extender.core.model.objects import Pod, Said
-from extender.core.model.workload import Identity
+from extender.core.model.workload import DAEMON_SET, Identity
 from extender.core.wire.decoding import Json, decode
 from extender.core.wire.manifests import NULL
 from extender.core.wire.objects import PodReader
@@ -30,6 +30,21 @@ WORKLOADS: Final = frozenset(
 """Kinds that have a template for pods."""
 
 _JOBS: Final = frozenset(("Job", "CronJob"))
+
+
+def _tolerated(condition: str, effect: str) -> dict[str, str]:
+    return {"key": f"node.kubernetes.io/{condition}", "operator": "Exists", "effect": effect}
+
+
+_NO_EXECUTE: Final = ("not-ready", "unreachable")
+_NO_SCHEDULE: Final = ("disk-pressure", "memory-pressure", "pid-pressure", "unschedulable")
+_OF_DAEMONS: Final = (
+    *(_tolerated(each, "NoExecute") for each in _NO_EXECUTE),
+    *(_tolerated(each, "NoSchedule") for each in _NO_SCHEDULE),
+)
+"""The tolerations that the DaemonSet controller adds to its pods."""
+_NO_NETWORK: Final = _tolerated("network-unavailable", "NoSchedule")
+"""The same for those in the network of their node."""
 
 NEW_REVISION: Final = "new"
 """What the pods of a template have as their hash where none of them is there: no pod has it."""
@@ -117,6 +132,7 @@ _MANIFEST = msgspec.json.Decoder(WorkloadManifest)
 _FIELDS = msgspec.json.Decoder(dict[str, msgspec.Raw] | None)
 _RAWS = msgspec.json.Decoder(list[msgspec.Raw] | None)
 _LABELS = msgspec.json.Decoder(dict[str, str] | None)
+_FLAG = msgspec.json.Decoder(bool | None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,6 +202,12 @@ class Workload:
         return (spec and spec.template) or _Template()
 
     def _pod_spec(self, template: _Template) -> object:
+        if self.identity.kind == DAEMON_SET:
+            spec = decode(_FIELDS, template.spec, "spec") or {}
+            own = decode(_RAWS, spec.get("tolerations", NULL), "spec.tolerations") or []
+            on_host = decode(_FLAG, spec.get("hostNetwork", NULL), "spec.hostNetwork")
+            added = (*_OF_DAEMONS, _NO_NETWORK) if on_host else _OF_DAEMONS
+            return spec | {"tolerations": [*own, *added]}
         if self.spec.volumeClaimTemplates:
             # Its controller adds a volume for each of them.
             spec = decode(_FIELDS, template.spec, "spec") or {}

@@ -6,6 +6,7 @@ docs/annotations.md is written for those who write them.
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from typing import ClassVar, Final
 
 import msgspec
@@ -69,6 +70,10 @@ class AnnotationReader:
                 known = RulesBeside(fault=(_cut(error.path), _cut(error.message)))
             self._known.put(key, known, decoded_size(*found))
         return known
+
+    def forgetting(self) -> Iterator[None]:
+        """Give up what was not read since this was gone through last, an entry at a step."""
+        return self._known.forgetting()
 
     def _read(
         self, namespace: str, affinity: bytes, policy: bytes, revisions: bytes

@@ -87,7 +87,10 @@ class MaxMatchingPods(CountingPlugin):
             for number, some in classes.items():
                 there.setdefault(limit.topology.domain_of[number], []).extend(some)
             more = {each for each, some in there.items() if _is_full(state, limit, each, some)}
-            yield _rule(limit, {*full, *more} if more else full)
+            yield _rule(limit, full)
+            if more:
+                # By itself: all that are full are not copied for every node with a nominated pod.
+                yield _rule(limit, more)
 
     def _view(self, pod_class: PodClass) -> PodClass:
         return pod_class.by_annotation if self.of_annotations else pod_class

@@ -7,11 +7,12 @@ from typing import Final
 
 from extender.core.config.conditions import Condition
 from extender.core.config.connections import Block
-from extender.core.config.features import Carries, Feature, Right
+from extender.core.config.features import Carries, Feature, Maturity, Right, Trace
 from extender.core.config.rules import NamespaceSelector
 from extender.core.config.schema import Config, Mode
 from extender.core.errors import ConfigError, ObjectError
 from extender.core.model.labels import Selector
+from extender.core.wire.placement import RULES_AT_PLACEMENT
 
 _FIELD: Final = "annotations.namespaceSelector"
 _RECORD: Final = Right("", "pods/status", "patch")
@@ -48,6 +49,7 @@ _COUNT: Final = f"rules in annotations count ({_FIELD})"
 
 FEATURE = Feature(
     name="annotations",
+    maturity=Maturity.BETA,
     section=Annotations,
     enabled=_is_on,
     effects={
@@ -65,6 +67,7 @@ FEATURE = Feature(
         _RECORD,
     ),
     needed_rights=lambda config: () if config.mode is Mode.SHADOW else (_RECORD,),
+    traces=(Trace("condition", RULES_AT_PLACEMENT),),
     carries=Carries("carried", _COUNT),
     judges="carried",
     words=r"annotations\.namespace_?selector|config\.annotations|ignored_annotations|MaxMatchingPods\("

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from extender.core.config.connections import Block
-from extender.core.config.features import Feature
+from extender.core.config.features import Feature, Maturity
 
 
 class Audit(Block, frozen=True, kw_only=True):
@@ -15,6 +15,7 @@ class Audit(Block, frozen=True, kw_only=True):
 
 FEATURE = Feature(
     name="audit",
+    maturity=Maturity.STABLE,
     section=Audit,
     enabled=lambda config: config.section(Audit).enabled,
     words=r"keep_auditing|features\.audit|recount|consistency_mismatches",

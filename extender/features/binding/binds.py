@@ -40,6 +40,9 @@ from extender.features.binding.rules import (
 
 ANSWER_SECONDS = 4.0
 """For all of a bind, from the callback to its answer; the scheduler's httpTimeout is 5 s."""
+LOOK_SECONDS = 1.5
+"""Of these, the last ones: to look what became of it (`WITHIN.look` in kube/limits.py). What is not
+decided by then is not sent."""
 COUNTED_AS = {
     BindOutcome.BOUND: "bound",
     BindOutcome.INDETERMINATE: "unclear",
@@ -169,13 +172,13 @@ class Binds:
         return await self._place(seen, args.node, deadline)
 
     async def _place(self, seen: SeenPod, node: str, deadline: float) -> Bound:
-        pod, decided = seen.pod, await self._decided(seen, node, deadline)
+        pod, decided = seen.pod, await self._decided(seen, node, deadline - LOOK_SECONDS)
         if isinstance(decided, BindVerdict):
             done = decided.decision is Decision.DONE
             return Bound(BindOutcome.BOUND if done else BindOutcome.REFUSED, decided.why)
         try:
             placed = decided.reservation.pod
-            refused = await self._refused_before(placed)
+            refused = await self._refused_before(placed, deadline)
             if refused is None:
                 bound = await self._binder.bind(placed, node, deadline - self._clock())
             else:
@@ -185,7 +188,9 @@ class Binds:
         finally:
             self._wake()
 
-    async def _refused_before(self, placed: Pod) -> str | None:
+    async def _refused_before(self, placed: Pod, deadline: float) -> str | None:
+        if deadline - self._clock() < LOOK_SECONDS:
+            return "there is no time left to bind it"
         for hook in self._hooks:
             if (why := await hook.before_bind(placed)) is not None:
                 return why
@@ -201,7 +206,7 @@ class Binds:
         self, company: Company, seen: SeenPod, node: str, deadline: float
     ) -> BindVerdict | Claim:
         """Decide beside others, and then wait for those of them that this one must be near."""
-        await self._requests.warm_up.prepare(seen.pod)
+        await self._requests.warm_up.prepare(seen.pod, deadline - self._clock())
         attempt = _Attempt(lambda: self._decide(seen, node, alone=False), self._give_up)
         stands = False
         try:
@@ -230,7 +235,7 @@ class Binds:
     async def _unsupported(self, pod: Pod, node: str, deadline: float) -> BindVerdict | None:
         """Wait until the pods that this one must be near are bound; refuse if one may not be."""
         while True:
-            await self._requests.warm_up.prepare(pod)
+            await self._requests.warm_up.prepare(pod, deadline - self._clock())
             support = self._support.of(pod, node)
             if not support:
                 return None

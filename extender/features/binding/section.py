@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from extender.core.config.conditions import REPLACE
-from extender.core.config.features import Feature, Right
+from extender.core.config.features import Feature, Maturity, Right
 from extender.core.config.schema import Mode
 
 _TO_BIND = (
@@ -13,6 +13,7 @@ _TO_BIND = (
 
 FEATURE = Feature(
     name="binding",
+    maturity=Maturity.STABLE,
     enabled=lambda config: config.mode is Mode.REPLACE,
     effect=REPLACE,
     # The others are of all that goes with the mode: nominations, and preempt's budgets.

@@ -189,6 +189,7 @@ def build_explain(context: Context) -> Explain:
         left=left_to_scheduler(config),
     )
     pods = pod_reader(config, OF_REQUESTS.entries, manifests=True, asked=True)
+    context.state.forgetful.append(pods.forgetting)
     return Explain(context.state, question, pods, context.unsynced, context.clocks.epoch)
 
 

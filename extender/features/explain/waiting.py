@@ -16,7 +16,7 @@ from extender.core.callbacks.refused_pods import RefusedPods
 from extender.core.model.objects import Pod
 from extender.core.model.wording import plural
 from extender.core.web.offered import Asked, View
-from extender.core.web.turns import QueryError
+from extender.core.web.turns import QueryError, in_slices, sorting
 from extender.diagnosis.verbs.explanation import Explanation
 from extender.diagnosis.verbs.telling import summary
 from extender.diagnosis.verbs.waiting import cause_of, kind_of
@@ -62,7 +62,8 @@ async def waiting(explain: Explain, last: RefusedPods | None, asked: Asked, now:
         known = refused.get(pod.uid)
         return (-known.last if known else 0.0), _created(pod), pod.key
 
-    chosen = asked.choose(sorted(pods, key=order), lambda pod: wanted in pod.key)
+    found = [pod for pod in pods if wanted in pod.key]
+    chosen = asked.choose(await in_slices(sorting(found, order)), lambda _: True)
     first = "those refused last first" if refused else "the oldest first"
     values = {
         "unready": unready,

@@ -8,7 +8,7 @@ from typing import Final
 
 from extender.core.config.conditions import REPLACE
 from extender.core.config.connections import Block
-from extender.core.config.features import Feature, Leaves, Right, more_rules
+from extender.core.config.features import Feature, Leaves, Maturity, Right, more_rules
 from extender.core.config.schema import Config, Mode
 from extender.core.errors import ConfigError
 from extender.core.wire.validation import is_label_key
@@ -53,6 +53,7 @@ _TO_READ: Final = (Right("scheduling.k8s.io", "podgroups", "get"),)
 
 FEATURE = Feature(
     name="groups",
+    maturity=Maturity.BETA,
     lists={"profiles": Profile},
     # In mode shadow for the comparison, in assist for rules that no scheduler knows.
     enabled=lambda config: config.mode is not Mode.ASSIST or more_rules(config),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Iterable
 from itertools import islice
 from typing import Final, NoReturn
 
@@ -29,6 +30,8 @@ MOST_A_SECOND: Final = 500
 """Pods that are looked at again, on average: at some 50 µs each, a fortieth of a core."""
 MOST_WAITING: Final = 1_000_000
 """Pods that are waited for; each has a record anyway, and there are no more than pods."""
+MOST_AT_ONCE: Final = 500
+"""Pods that are put to the others that wait, between two turns for other work."""
 UNSEEN_SECONDS: Final = 10.0
 """How long the watch may take to show that an evicted pod is being deleted."""
 MOST_TOLD: Final = 10
@@ -111,7 +114,7 @@ class EvictionController(Reconciler):
                 self._queue.add(uid)
         self._moves.look()
         await self._look_at_breaker()
-        self._look_at_lead()
+        await self._look_at_lead()
         self._recorder.publish(
             self.broken.records.values(), self._breaker.pauses, leads=self._leadership.leads
         )
@@ -125,8 +128,9 @@ class EvictionController(Reconciler):
         if before == now:
             return
         # What was left of their grace periods was not waited for yet.
-        for uid in self.broken.begin_again(lambda name: before.hold(name) and not now.hold(name)):
-            self._queue.add(uid)
+        await self._look_again(
+            self.broken.begin_again(lambda name: before.hold(name) and not now.hold(name))
+        )
         if not self._leadership.leads:
             return
         total = sum(going.values())
@@ -142,13 +146,18 @@ class EvictionController(Reconciler):
             else:
                 await self._recorder.resumed(pods, name)
 
-    def _look_at_lead(self) -> None:
+    async def _look_at_lead(self) -> None:
         """Look at all that another replica has looked after until now."""
-        leads = self._leadership.leads
-        if leads and not self._led:
-            for uid in self.broken.records:
-                self._queue.add(uid)
-        self._led = leads
+        led, self._led = self._led, self._leadership.leads
+        if self._led and not led:
+            await self._look_again(self.broken.records)
+
+    async def _look_again(self, uids: Iterable[str]) -> None:
+        """Have pods looked at now; a wrong label may be that of most nodes."""
+        for number, uid in enumerate(list(uids), start=1):
+            self._queue.add(uid)
+            if number % MOST_AT_ONCE == 0:
+                await self._sleep(0)
 
     # One pod
 
@@ -208,6 +217,8 @@ class EvictionController(Reconciler):
             return True
         if not self._leadership.leads:
             record.outcome = Outcome.STANDBY
+            # The lead may be back before the next look, which then would miss that it was not here.
+            self._led = False
             return True
         return False
 

@@ -64,7 +64,7 @@ class ApiMover(EventWriter):
         except StatusError as error:
             if _is_of_budget(error):
                 return Eviction(Evicted.REFUSED, str(error), error.retry_after)
-            if error.status == HTTPStatus.NOT_FOUND:
+            if error.is_missing:
                 return Eviction(Evicted.GONE, str(error))
             if error.status == HTTPStatus.CONFLICT:
                 return Eviction(Evicted.CHANGED, str(error))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -10,6 +10,7 @@ from typing import Final
 
 from extender.core.controllers.history import HOUR
 from extender.core.controllers.rates import WINDOW_SECONDS
+from extender.core.model.signed import shift
 
 NEAR_SECONDS: Final = 5.0
 """How long a namespace is given way to: its pod may have ceased to break its rule."""
@@ -26,26 +27,28 @@ class LastHour:
         self._most = int(per_minute * HOUR / WINDOW_SECONDS)
         self._moves: deque[tuple[float, str, int]] = deque()
         """How many, where and when; several at once are another replica's."""
+        self._by_name: dict[str, int] = {}
 
     def take(self, namespace: str) -> tuple[float, str, int]:
         """Note that one begins; return what is noted, by which it is given back."""
         taken = self._clock(), namespace, 1
         self._moves.append(taken)
+        shift(self._by_name, namespace, 1)
         return taken
 
     def give_back(self, taken: tuple[float, str, int]) -> None:
         """Note that one has come to nothing; those of another replica may be known by now."""
         with suppress(ValueError):  # It may have begun more than an hour ago.
             self._moves.remove(taken)
+            shift(self._by_name, taken[1], -1)
 
     @property
     def moves(self) -> Mapping[str, int]:
+        """Return how many there were by namespace; O(1), as thousands of controllers ask."""
         while self._moves and self._moves[0][0] <= self._clock() - HOUR:
-            self._moves.popleft()
-        found = Counter[str]()
-        for _, name, number in self._moves:
-            found[name] += number
-        return found
+            _, name, number = self._moves.popleft()
+            shift(self._by_name, name, -number)
+        return self._by_name
 
     @property
     def latest(self) -> Mapping[str, float]:
@@ -61,12 +64,13 @@ class LastHour:
 
         The latest first, until there are as many in all as there can have been.
         """
-        now, own = self._clock(), self.moves
+        now, own = self._clock(), dict(self.moves)
         room = self._most - sum(own.values())
         for name, (number, age) in sorted(written.items(), key=lambda each: each[1][1]):
             more = min(number - own.get(name, 0), room)
             if more > 0:
                 self._moves.append((now - min(max(age, 0.0), HOUR), name, more))
+                shift(self._by_name, name, more)
                 room -= more
         self._moves = deque(sorted(self._moves))
 

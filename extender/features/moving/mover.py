@@ -125,6 +125,7 @@ class Mover:
         try:
             version = await self._may_go(pod, record, cause, target)
             if version is not None:
+                kept = True  # Whatever ends this before there is an answer.
                 kept = await self._ask(pod, record, target, version)
         finally:
             if kept:

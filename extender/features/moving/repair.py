@@ -41,6 +41,9 @@ minute."""
 MOST_CONTROLLERS: Final = 10_000
 """Controllers that are kept in mind; others come later."""
 
+MOST_AT_ONCE: Final = 100
+"""Of these, how many are considered between two turns for other work: a millisecond or two."""
+
 _log = logging.getLogger(__name__)
 
 
@@ -119,8 +122,10 @@ class RepairController:
             if owner in self._prospects or len(self._prospects) < MOST_CONTROLLERS:
                 self._prospects.setdefault(owner, Prospect(now)).found = best
         self._look_out()
-        for owner in self._in_turn():
+        for number, owner in enumerate(self._in_turn(), start=1):
             await self._consider(owner, self._prospects[owner])
+            if number % MOST_AT_ONCE == 0:
+                await self._sleep(0)
         self._publish()
 
     def _look_out(self) -> None:
@@ -242,7 +247,10 @@ class RepairController:
         turn, kept = window.take(), False
         move_of_hour = self._moves.hour.take(owner.namespace)
         try:
-            kept = await self._mover.carry_out(owner, known, move)
+            version = await self._mover.confirm(known, move)
+            if version is not None:
+                kept = True  # Whatever ends this before there is an answer.
+                kept = await self._mover.evict(owner, known, move, version)
         finally:
             if kept:
                 window.done(turn)

@@ -10,7 +10,16 @@ from msgspec import Meta
 
 from extender.core.config.conditions import ALWAYS, WRITING
 from extender.core.config.connections import Block
-from extender.core.config.features import Feature, Help, LeaseName, Right, Want, gives, switch_of
+from extender.core.config.features import (
+    Feature,
+    Help,
+    LeaseName,
+    Maturity,
+    Right,
+    Want,
+    gives,
+    switch_of,
+)
 from extender.core.config.rules import NamespaceSelector
 from extender.core.config.schema import Config, Mode
 from extender.core.errors import ConfigError, ObjectError
@@ -123,6 +132,7 @@ def _check(config: Config) -> Iterator[ConfigError]:
 
 FEATURE = Feature(
     name="moving",
+    maturity=Maturity.BETA,
     sections={
         "required_during_execution": RequiredDuringExecution,
         "preferred_during_execution": PreferredDuringExecution,

@@ -11,7 +11,15 @@ from msgspec import Meta, ValidationError, convert, structs
 
 from extender.core.config.conditions import Condition, of_plugin
 from extender.core.config.connections import Block
-from extender.core.config.features import Added, Completion, Feature, Flag, Want, more_rules
+from extender.core.config.features import (
+    Added,
+    Completion,
+    Feature,
+    Flag,
+    Maturity,
+    Want,
+    more_rules,
+)
 from extender.core.config.rules import V1Object
 from extender.core.config.schema import Config
 from extender.core.errors import ConfigError
@@ -149,6 +157,7 @@ def _differs(config: Config, added: object) -> bool:
 
 FEATURE = Feature(
     name="node_affinity",
+    maturity=Maturity.STABLE,
     section=NodeAffinityArgs,
     plugin=NODE_AFFINITY,
     judges="judging",

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from extender.core.config.features import Feature
+from extender.core.config.features import Feature, Maturity
 
 FEATURE = Feature(
     name="page",
+    maturity=Maturity.STABLE,
     enabled=lambda _: True,
     words=r'features[./]page|"/domains\b|"/page/(activity|domains)|jinja2|markupsafe',
 )

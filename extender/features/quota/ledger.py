@@ -53,7 +53,7 @@ class QuotaLedger(Ledger):
 
     Pods are counted by what they are charged for, so a quota that appears later knows its usage
     without a walk over pods. A pod's event costs the quotas of its namespace. A pod whose bind
-    ended unclear counts for each node that it may turn up on.
+    ended unclear counts once, on whichever node it may turn up.
 
     Where a namespace uses more than one of its quotas allows, its rules in annotations count for no
     pod of another namespace; with `limited`, nor do they where it has no quota.
@@ -66,6 +66,8 @@ class QuotaLedger(Ledger):
         """Pods in scope that count."""
         self._in: dict[str, dict[str, QuotaInUse]] = {}
         self._charges: dict[str, dict[Charge, int]] = {}
+        self._places: dict[tuple[str, Charge], int] = {}
+        """How many places a pod has, by its uid and what it is charged for."""
         self.namespaces: Final[Collection[str]] = self._charges.keys()
         """Those that have pods in scope, whether these count or not."""
         self._unusual: set[str] = set()
@@ -130,6 +132,10 @@ class QuotaLedger(Ledger):
         del node
         charge, namespace = pod.facet(CHARGE), pod.pod_class.namespace
         if charge is None:
+            return
+        before = self._places.get((pod.uid, charge), 0)
+        shift(self._places, (pod.uid, charge), sign)
+        if before and before + sign:
             return
         charges = self._charges.setdefault(namespace, {})
         shift(charges, charge, sign)
@@ -210,7 +216,7 @@ class QuotaLedger(Ledger):
         counted: dict[str, Counter[Charge]] = {}
         state = self._state
         # A list of a million takes a few milliseconds; to look at each takes a hundred.
-        pods = iter([*state.pods.values(), *(each.pod for each in state.reservations)])
+        pods = iter([*state.pods.values(), *_once(each.pod for each in state.reservations)])
         while some := list(islice(pods, AUDITED_PODS)):
             self._count_again((pod for pod in some if pod.node is not None), counted)
             if len(some) == AUDITED_PODS:
@@ -231,9 +237,8 @@ class QuotaLedger(Ledger):
             yield
             now: dict[str, Counter[Charge]] = {}
             every = self._state.placed_pods
-            self._count_again(
-                (each for each in every if each.pod_class.namespace == namespace), now
-            )
+            there = _once(each for each in every if each.pod_class.namespace == namespace)
+            self._count_again(there, now)
             if self.charges(namespace) != now.get(namespace, {}):
                 wrong.append(namespace)
         return wrong
@@ -257,6 +262,11 @@ class QuotaLedger(Ledger):
             charge = charge_in_force(self._state, pod)
             if charge is not None:
                 into.setdefault(pod.pod_class.namespace, Counter())[charge] += 1
+
+
+def _once(pods: Iterable[Pod]) -> Collection[Pod]:
+    """Return pods as they are charged for: once, however many places are reserved for one."""
+    return {(each.uid, each.facet(CHARGE)): each for each in pods}.values()
 
 
 def use_of(quota: ResourceQuota, charges: Mapping[Charge, int]) -> dict[str, int]:

@@ -10,7 +10,7 @@ from msgspec import structs
 
 from extender.core.config.conditions import of_plugin
 from extender.core.config.connections import Block
-from extender.core.config.features import Completion, Feature, Flag, Right, more_rules
+from extender.core.config.features import Completion, Feature, Flag, Maturity, Right, more_rules
 from extender.core.config.schema import Config
 
 PLUGIN: Final = "CrossNamespacePodAffinity"
@@ -51,6 +51,7 @@ def _complete(config: Config, path: Path, read: Callable[[Path], Mapping[str, An
 
 FEATURE = Feature(
     name="quota",
+    maturity=Maturity.BETA,
     sections={_BLOCK: CrossNamespaceArgs},
     plugin=PLUGIN,
     enabled=_is_on,

@@ -85,6 +85,7 @@ class HintController(RefusedPodController[Nomination]):
         self._bucket = TokenBucket(limits.per_second, context.clocks.clock)
         self._chooser = Chooser(context.state, context.plugins)
         self._unschedulable = UnschedulableCache(memory.FRUITLESS)
+        context.state.forgetful.append(self._unschedulable.forgetting)
         self._searched = 0.0
         """Seconds of searching since the last rest."""
         patches = Patches(context, nominator, HINT, counters)

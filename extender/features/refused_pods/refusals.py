@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable
+from collections.abc import Collection, Hashable, Iterator
 from dataclasses import dataclass, field
 from math import inf
 
@@ -178,3 +178,7 @@ class UnschedulableCache:
     def note(self, key: Hashable, changes: Hashable, size: int) -> None:
         """Note that nothing was found, by a search that began at this state of `changes`."""
         self._known.put(key, changes, size)
+
+    def forgetting(self) -> Iterator[None]:
+        """Give up what was not asked for since this was gone through last, an entry at a step."""
+        return self._known.forgetting()

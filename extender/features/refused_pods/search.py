@@ -137,6 +137,7 @@ class Search:
         self._unschedulable = UnschedulableCache(memory.WITHOUT_VICTIMS)
         self._rankings: LruCache[Hashable, Ranking] = LruCache(memory.RANKINGS)
         """The latest ones, by what is the same for all pods that share one."""
+        state.forgetful += [self._unschedulable.forgetting, self._rankings.forgetting]
 
     async def choose(
         self, refusal: Refusal, pod: Pod, *, rest: float = REST, take: bool = True

@@ -9,8 +9,9 @@ from msgspec import Meta
 
 from extender.core.config.conditions import REPLACE
 from extender.core.config.connections import Block
-from extender.core.config.features import Feature, Given, Help, Right, Want
+from extender.core.config.features import Feature, Given, Help, Maturity, Right, Trace, Want
 from extender.core.config.schema import Config, Mode
+from extender.core.wire.placement import DISRUPTION_TARGET, SCHEDULED
 
 
 class Hints(Block, frozen=True, kw_only=True):
@@ -77,6 +78,7 @@ def _rights(config: Config) -> Iterator[Right]:
 
 FEATURE = Feature(
     name="refused_pods",
+    maturity=Maturity.BETA,
     sections={"hints": Hints, "preemption": PreemptionSettings},
     enabled=lambda config: hints(config) or preempts(config),
     effect=REPLACE,
@@ -84,6 +86,11 @@ FEATURE = Feature(
     # Budgets are read for preempt, whether the extender preempts or not.
     rights=(*_TO_PREEMPT, *(Right("policy", "poddisruptionbudgets", v) for v in ("list", "watch"))),
     needed_rights=_rights,
+    traces=(
+        Trace("field", "nominatedNodeName"),
+        Trace("condition", DISRUPTION_TARGET, ends="the disruption controller, in two minutes"),
+        Trace("condition", SCHEDULED, ends="the scheduler, which has its own time in it"),
+    ),
     gives={
         Help.NODE: Given("hints.enabled", _nominates),
         Help.ROOM: Given("preemption.enabled", _evicts),

@@ -110,6 +110,8 @@ class CostController(Reconciler):
 
     async def _reconcile(self, owner: Controller) -> float | None:
         if not self._leadership.leads:
+            # Its controllers are the leader's, which this replica may be before it is noticed.
+            self._led = False
             return None
         if self._unready() is not None or self._state.stale is not None:
             return REST_SECONDS
@@ -123,6 +125,7 @@ class CostController(Reconciler):
         again = [REST_SECONDS] if len(wrong) > MOST_A_TURN else []
         for each in wrong[:MOST_A_TURN]:
             if not self._leadership.leads:
+                self._led = False
                 return None
             if (rest := self._rest(namespace)) > 0:
                 return rest

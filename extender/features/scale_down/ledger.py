@@ -17,7 +17,7 @@ from extender.features.scale_down.cost import COST
 
 NOT_BY_COST: Final = frozenset((STATEFUL_SET, DAEMON_SET, JOB, STATIC))
 """The kinds that do not look at deletion costs. ReplicaSets do, and others than Kubernetes' may."""
-AUDITED_PODS: Final = 5_000
+AUDITED_PODS: Final = 1_000
 """Pods, or replicas, that are compared in one step of the audit."""
 
 
@@ -104,7 +104,7 @@ class Replicas(Ledger):
             yield next((pod.key for pod in placed if not self._knows(pod)), None)
         reserved = (each.pod for each in state.reservations)
         yield next((pod.key for pod in reserved if not self._knows(pod)), None)
-        known = iter([(owner, each) for owner in self for each in self.of(owner)])
+        known = ((owner, each) for owner in list(self) for each in list(self.of(owner)))
         while pairs := list(islice(known, AUDITED_PODS)):
             gone = (
                 each.key

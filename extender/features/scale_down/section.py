@@ -8,7 +8,8 @@ from msgspec import Meta
 
 from extender.core.config.conditions import WRITING
 from extender.core.config.connections import Block
-from extender.core.config.features import Feature, Right, Want
+from extender.core.config.features import Feature, Maturity, Right, Trace, Want
+from extender.features.scale_down.cost import COST_ANNOTATION, GIVEN_COST_ANNOTATION
 
 
 class ScaleDown(Block, frozen=True, kw_only=True):
@@ -29,11 +30,16 @@ class ScaleDown(Block, frozen=True, kw_only=True):
 
 FEATURE = Feature(
     name="scale_down",
+    maturity=Maturity.ALPHA,
     section=ScaleDown,
     enabled=lambda config: config.section(ScaleDown).enabled,
     effect=WRITING,
     wants=frozenset((Want.OWNERS, Want.LEASE)),
     rights=(Right("", "pods", "patch"), Right("", "pods", "get")),
+    traces=(
+        Trace("annotation", COST_ANNOTATION, beside=GIVEN_COST_ANNOTATION),
+        Trace("annotation", GIVEN_COST_ANNOTATION),
+    ),
     reads="cost",
     costs="rules",
     words=r"scale_?down|scale-down|gives_costs|affinity-extender\.io/deletion-cost|cost_patches",

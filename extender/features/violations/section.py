@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from extender.core.config.features import Feature
+from extender.core.config.features import Feature, Maturity
 
 FEATURE = Feature(
     name="violations",
+    maturity=Maturity.STABLE,
     enabled=lambda _: True,
     words=r'"/(page/)?violations|keep_patrolling|broken rules, each',
 )

@@ -13,7 +13,7 @@ from affinityctl import cli
 from tests.commands.explain.cluster import NODES, Explain
 
 WITH_ANNOTATIONS = {
-    "apiVersion": "affinity-extender.io/v1alpha1",
+    "apiVersion": "affinity-extender.io/v1",
     "kind": "AffinityExtenderConfiguration",
     "annotations": {"namespaceSelector": {}},
     "prioritize": {"maxScore": 100},

@@ -46,7 +46,7 @@ def test_arguments_of_plugins_come_from_an_extenders_file(
     case: str, explain: Explain, tmp_path: Path
 ) -> None:
     config, code, said = CONFIGURED[case]
-    head = {"apiVersion": "affinity-extender.io/v1alpha1", "kind": "AffinityExtenderConfiguration"}
+    head = {"apiVersion": "affinity-extender.io/v1", "kind": "AffinityExtenderConfiguration"}
     path = tmp_path / "extender.yaml"
     path.write_text(yaml.safe_dump(head | config))
     new = pod("new").labels(app="web")
@@ -69,7 +69,7 @@ SPREAD_OVER_ALL: dict[str, Any] = {
 def test_by_the_schedulers_version_an_empty_selector_counts_nobody_or_all(
     version: str, fits: str, explain: Explain, tmp_path: Path
 ) -> None:
-    head = {"apiVersion": "affinity-extender.io/v1alpha1", "kind": "AffinityExtenderConfiguration"}
+    head = {"apiVersion": "affinity-extender.io/v1", "kind": "AffinityExtenderConfiguration"}
     path = tmp_path / "extender.yaml"
     path.write_text(yaml.safe_dump({**head, "schedulerVersion": version}))
     placed = [pod(name).labels(app="x").on("a1") for name in ("p1", "p2")]

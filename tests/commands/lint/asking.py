@@ -54,7 +54,7 @@ def shipped(mode: str) -> dict[str, Any]:
 
 def ours(mode: str, **fields: Any) -> dict[str, Any]:
     return {
-        "apiVersion": "affinity-extender.io/v1alpha1",
+        "apiVersion": "affinity-extender.io/v1",
         "kind": "AffinityExtenderConfiguration",
         "mode": mode,
         **shipped_with(mode),

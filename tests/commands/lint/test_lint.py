@@ -378,7 +378,7 @@ def test_what_cannot_be_looked_at(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    kind = {"apiVersion": "affinity-extender.io/v1alpha1", "kind": "AffinityExtenderConfiguration"}
+    kind = {"apiVersion": "affinity-extender.io/v1", "kind": "AffinityExtenderConfiguration"}
     group = "kubescheduler.config.k8s.io"
     scheduler = {"apiVersion": f"{group}/v1", "kind": "KubeSchedulerConfiguration"}
     texts = {

@@ -290,6 +290,13 @@ def test_every_rule_about_configurations_and_rights_has_a_fault() -> None:
 
 
 @needs_rules
+def test_rules_that_no_scheduler_has_are_not_ignorable_in_assist() -> None:
+    file = shipped("assist")
+    entry(filterVerb="filter", preemptVerb="preempt", ignorable=True)(file)
+    assert found(linted(file, ours("assist", **ANNOTATED))) == ["ignorable-rules"]
+
+
+@needs_rules
 def test_assist_may_refuse_pods_for_rules_in_annotations() -> None:
     file = shipped("assist")
     entry(filterVerb="filter", preemptVerb="preempt", ignorable=None)(file)

@@ -14,7 +14,7 @@ from affinityctl import cli
 from tests.annotating import REQUIRED
 from tests.builders import HOST, ZONE, node, node_term, pod, requirement, selector, term
 
-HEAD = {"apiVersion": "affinity-extender.io/v1alpha1", "kind": "AffinityExtenderConfiguration"}
+HEAD = {"apiVersion": "affinity-extender.io/v1", "kind": "AffinityExtenderConfiguration"}
 ROOM = {"cpu": "2", "memory": "4Gi", "pods": "9"}
 NODES = [node(name, {HOST: name, ZONE: name[0]}, ROOM) for name in ("a1", "a2", "b1")]
 WEB = selector(app="web")

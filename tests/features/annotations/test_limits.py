@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 import pytest
 
+from extender.core.cluster.counts.domain_limits import DomainLimit
 from extender.core.cluster.counts.prefilter_state import MOST_LIMITS
 from extender.core.model.disruption import Victims
 from extender.core.model.pod_affinity import LimitedTerm
-from extender.core.verbs.filtering import indeterminate
+from extender.core.verbs.filtering import indeterminate, judge
 from extender.core.verbs.victims import on_node
 from extender.diagnosis.verbs.violations import Violation, patrol, witnesses
+from extender.features.annotations import rules
+from extender.features.annotations.rules import LimitRule
 from simulation.invariants.recount import mismatches
 from tests.annotating import REQUIRED, annotated
 from tests.annotation_questions import LIMITS, differences
@@ -413,3 +417,24 @@ def test_whose_limit_it_is_may_be_a_victim_though_he_does_not_count() -> None:
     incoming = model_pod(web("new").priority(9))
     chosen = chosen_of(state, incoming, {"a": Victims((), 0)}, LIMITS, may_be_empty=False)
     assert chosen == {"a": Victims(["default-db"], 0)}
+
+
+def test_nominated_pods_cost_no_walk_over_all_domains_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    nodes = [node(f"n{number}", {HOST: f"n{number}"}) for number in range(40)]
+    placed = [limited(web(f"p{number}", f"n{number}"), 1, HOST) for number in range(20)]
+    waiting = [Pod(limited(web(f"w{number}"), 1, HOST)) for number in range(10)]
+    pods = [*placed, *(each.nominated(f"n{30 + n}") for n, each in enumerate(waiting))]
+    state = state_of(nodes, [], pods)
+    made: list[Collection[int]] = []
+
+    def noted(limit: DomainLimit, domains: Collection[int]) -> LimitRule:
+        made.append(domains)
+        return make(limit, domains)
+
+    make = rules._rule
+    monkeypatch.setattr(rules, "_rule", noted)
+    asked = state.nodes.asked([f"n{number}" for number in range(40)])
+    found = judge(state, model_pod(limited(web("new"), 1, HOST)), asked, ALONE)
+    assert found.fits.names == [f"n{number}" for number in range(20, 30)]
+    large = {id(each) for each in made if len(each) > 1}
+    assert len(large) == 2, "its own limit, and that of the placed pods"

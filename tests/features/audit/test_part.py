@@ -19,7 +19,7 @@ from tests.features.audit.example import OFF
 from tests.ringing import ring
 
 WAIT = 10.0
-HEADER = {"apiVersion": "affinity-extender.io/v1alpha1", "kind": "AffinityExtenderConfiguration"}
+HEADER = {"apiVersion": "affinity-extender.io/v1", "kind": "AffinityExtenderConfiguration"}
 METRIC = "affinity_extender_consistency_mismatches_total"
 
 

@@ -167,6 +167,20 @@ UNAVAILABLE = status(503, "ServiceUnavailable", "etcd has no leader")
             id="the pod was deleted meanwhile",
         ),
         pytest.param(
+            UNAVAILABLE,
+            answering(lambda: web.Response(status=404, text="404 page not found")),
+            BindOutcome.INDETERMINATE,
+            "no leader",
+            id="a proxy that knows no server says nothing of the pod",
+        ),
+        pytest.param(
+            answering(lambda: web.Response(text="<html>Log in</html>", content_type="text/html")),
+            shows(WEB),
+            BindOutcome.INDETERMINATE,
+            "not what the API server sends",
+            id="a proxy that answers in its place with a page",
+        ),
+        pytest.param(
             status(409, "Conflict", DELETING),
             shows(ENDING),
             BindOutcome.GONE,
@@ -278,6 +292,19 @@ async def test_the_end_of_a_bind(  # noqa: PLR0917 - a table's columns
     assert bound.outcome is outcome
     assert says in bound.why
     assert (server.reads > 0) is (read is not None)
+
+
+@pytest.mark.parametrize("within", [0.0, -16.0], ids=["no time", "after a standstill"])
+async def test_a_bind_whose_time_is_over_is_not_sent(
+    server: Server, binder: Binder, within: float
+) -> None:
+    # A connection that is open already takes a request at once.
+    await binder.bind(model_pod(WEB), "other", WITHIN)
+    server.bindings.clear()
+    bound = await binder.bind(model_pod(WEB), "n", within)
+    assert (bound.outcome, server.bindings) == (BindOutcome.REFUSED, [])
+    await asyncio.sleep(0.05)
+    assert server.bindings == []
 
 
 async def test_a_pod_is_read_with_its_version(server: Server, binder: Binder) -> None:

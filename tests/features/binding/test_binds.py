@@ -28,9 +28,10 @@ from extender.core.model.objects import SeenPod
 from extender.core.ports import Attempt, BetterNode, Hook
 from extender.core.verbs.interaction import interact
 from extender.core.verbs.plugins import Plugins
+from extender.core.warm_up import AT_MOST, WarmUp
 from extender.core.web.app import callbacks_app
 from extender.core.wire.objects import PodReader
-from extender.features.binding.binds import ANSWER_SECONDS, Binds, NoApiServer
+from extender.features.binding.binds import ANSWER_SECONDS, LOOK_SECONDS, Binds, NoApiServer
 from extender.features.binding.outcome import BindOutcome, Bound
 from extender.features.binding.part import Placing
 from simulation.invariants.recount import mismatches
@@ -278,6 +279,52 @@ async def test_a_pod_waits_no_longer_for_company_than_its_bind_may_take(
         assert error == "default/one, which it must be near, may not come to be bound"
         rig.api.gate.set()
         assert await first == ""
+
+
+async def test_comparing_twice_takes_no_longer_than_a_bind_may(
+    aiohttp_client: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rig = BindRig(ONE, NEAR)
+
+    async def costly(_: WarmUp, pod: ModelPod, within: float = AT_MOST.patience) -> None:
+        rig.now += 0.8 * min(within, AT_MOST.patience) if pod.key == "default/near" else 0.0
+
+    monkeypatch.setattr(WarmUp, "prepare", costly)
+    client = await aiohttp_client(rig.app)
+    rig.api.gate = asyncio.Event()
+    first = asyncio.create_task(bind(client, ONE, "a"))
+    async with asyncio.timeout(WAIT):
+        await rig.api.arrived.wait()
+        second = asyncio.create_task(rig.binds.answer(orjson.dumps(binding(NEAR, "a"))))
+        for _ in range(5):
+            await asyncio.sleep(0)
+        rig.api.gate.set()
+        await first
+        assert orjson.loads(await second)["Error"] == ""
+    assert rig.api.within[1] >= LOOK_SECONDS
+
+
+class Recording(Hook):
+    """Puts something on record before each bind."""
+
+    def __init__(self, api: ApiServer) -> None:
+        self._api = api
+
+    async def before_bind(self, placed: ModelPod) -> str | None:
+        return await self._api.record(placed, "")
+
+
+@pytest.mark.parametrize("seconds", [ANSWER_SECONDS - LOOK_SECONDS + 0.1, 20.0])
+async def test_what_is_decided_too_late_is_not_bound(aiohttp_client: Any, seconds: float) -> None:
+    rig = BindRig()
+    rig.binds._hooks = [Recording(rig.api)]
+    client = await aiohttp_client(rig.app)
+    rig.api.pods["default/one"] = model_pod(ONE)
+    rig.api.read_seconds = seconds
+    assert await bind(client, ONE, "a") == "there is no time left to bind it"
+    assert (rig.api.order, len(rig.state.reservations)) == ([], 0)
+    rig.api.read_seconds = 0.0
+    assert await bind(client, ONE, "a") == ""
 
 
 async def test_for_company_that_no_bind_can_bring_any_more_nobody_waits(

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
 from extender.core.errors import ApiError
 from extender.core.model.objects import Pod as ModelPod
+from extender.features.moving import eviction
 from extender.features.moving.moves import LATE_SECONDS
 from extender.features.moving.ports import Evicted, Eviction
 from tests.annotating import DURING, annotated
@@ -350,6 +353,42 @@ async def test_who_does_not_lead_evicts_nobody_and_says_nothing() -> None:
     rig.leader.leads = True
     await rig.after(2)
     assert rig.mover.evicted == ["disk"]
+
+
+async def test_a_lead_that_lapses_between_two_looks_leaves_no_pod_behind() -> None:
+    rig = with_disks()
+    rig.place(ON_SSD, "a", "late")
+    rig.node("a")
+    await rig.controller.look()
+    rig.now += GRACE
+    rig.leader.leads = False
+    while await rig.controller.process_next():
+        pass
+    rig.leader.leads = True
+    await rig.after(2)
+    assert rig.mover.evicted == ["late"]
+
+
+@pytest.mark.parametrize("why", ["lead", "pause"])
+async def test_what_concerns_all_pods_is_taken_up_in_several_turns(
+    why: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(eviction, "MOST_AT_ONCE", 2)
+    rig = with_disks(max_affected=0.01 if why == "pause" else 1.0)
+    for number in range(7):
+        rig.place(ON_SSD, "a", f"p{number}", owner=f"ReplicaSet/{number}")
+    rig.leader.leads = why == "pause"
+    rig.node("a")
+    await rig.after(GRACE + 1)
+    assert {*rig.outcomes().values()} == {"paused" if why == "pause" else "standby"}
+    rig.leader.leads, rig.leader.acknowledged = True, 7
+    turns, waiting = [], len(rig.controller._queue)
+    looking = asyncio.create_task(rig.controller.look())
+    while not looking.done():
+        await asyncio.sleep(0)
+        turns.append(len(rig.controller._queue) - waiting)
+        waiting += turns[-1]
+    assert (sum(turns), max(turns)) == (7, 2)
 
 
 async def test_without_a_confirmed_lead_nothing_is_sent() -> None:

@@ -13,6 +13,7 @@ from extender.core.kube.failures import NoAnswerError
 from extender.core.model.objects import Pod
 from extender.core.ports import Remark
 from extender.core.warm_up import WarmUp
+from extender.features.moving import repair
 from extender.features.moving.failed_moves import REST_SECONDS, FailedMoves
 from extender.features.moving.limits import LastHour
 from extender.features.moving.moves import (
@@ -308,6 +309,47 @@ def test_no_more_moves_are_believed_than_there_can_have_been(seed: int) -> None:
     assert hour.moves == {}
 
 
+@pytest.mark.parametrize("seed", range(10))
+def test_the_moves_of_the_last_hour_add_up_by_namespace(seed: int) -> None:
+    dice, clock = Random(seed), Clock()
+    hour, noted = LastHour(clock, 600), list[tuple[float, str]]()
+    for _ in range(200):
+        clock.now += dice.choice((0.0, 10.0, 300.0))
+        if noted and dice.random() < 0.2:
+            gone = noted.pop()
+            hour.give_back((*gone, 1))
+        else:
+            noted.append(hour.take(dice.choice("abc"))[:2])
+        noted = [each for each in noted if each[0] > clock.now - HOUR]
+        assert hour.moves == Counter(name for _, name in noted)
+
+
+async def test_many_controllers_are_considered_in_several_turns(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(repair, "MOST_AT_ONCE", 2)
+    it = cluster("preferred")
+    for number in range(5):
+        misplaced(it, "preferred", f"app-{number}")
+    assert it.repair is not None
+    considered: list[object] = []
+    turns: list[int] = []
+
+    def whether(owner: object, *_: object) -> Outcome:
+        considered.append(owner)
+        return Outcome.GRACE
+
+    monkeypatch.setattr(it.repair, "_whether", whether)
+
+    async def sleep(seconds: float) -> None:
+        if not seconds:
+            turns.append(len(considered))
+
+    monkeypatch.setattr(it.repair, "_sleep", sleep)
+    await it.repair.round()
+    assert (turns, len(considered)) == ([2, 4], 5)
+
+
 def test_a_move_that_came_to_nothing_is_given_back_whatever_was_heard_of_meanwhile() -> None:
     hour = LastHour(Clock(1_000_000.0), per_minute=10)
     turn = hour.take("shop")
@@ -530,6 +572,36 @@ async def test_an_eviction_that_may_be_carried_out_late_holds_the_next_leader_ba
     # The API server had it all the time, in the hands of a proxy or of etcd.
     it.delete(late)
     assert it.ready(app) == 2
+    await it.after(HOUR)
+    assert it.moved
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_a_process_that_ends_while_an_eviction_is_under_way_tells_the_next_leader(
+    kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    it = cluster(kind)
+    misplaced(it, kind)
+    is_asked = asyncio.Event()
+    asked: list[Pod] = []
+
+    async def evict(pod: Pod, **_: object) -> Eviction:
+        asked.append(pod)
+        is_asked.set()
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    with monkeypatch.context() as patched:
+        patched.setattr(it.mover, "evict", evict)
+        passes = asyncio.create_task(it.after(GRACE + SETTLE + 3))
+        await is_asked.wait()
+        passes.cancel()
+        await asyncio.wait([passes])
+    it.leader.renew()  # As the lead is given back.
+    it.start()
+    await it.after(LATE_SECONDS - 10)
+    assert it.moved == []
+    it.delete(asked[0].uid)
     await it.after(HOUR)
     assert it.moved
 

@@ -14,7 +14,7 @@ from extender.core.errors import ConfigError
 from extender.features.quota.section import CrossNamespaceArgs
 
 OURS = """
-apiVersion: affinity-extender.io/v1alpha1
+apiVersion: affinity-extender.io/v1
 kind: AffinityExtenderConfiguration
 plugins: [InterPodAffinity, CrossNamespacePodAffinity]
 """

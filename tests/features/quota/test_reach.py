@@ -115,3 +115,22 @@ def test_quotas_count_annotations_only_where_these_count() -> None:
         assert dict(quotas_of(state).used("tenant/some")) == used
         assert quotas_of(state).pods == len(used)
         assert mismatches(state) == []
+
+
+def test_a_pod_that_may_turn_up_on_two_nodes_uses_a_quota_once() -> None:
+    state = state_of(Pod(annotated(bare("job-0"), BATCH)))
+    one = {"pods": "1"}
+    put(state, quota("one", one, crossing(), namespace_name="tenant"))
+    (waiting,) = state.waiting_pods
+    unclear = state.reserve(waiting, "a", 180.0)
+    state.hold(unclear, 180.0)
+    assert fits(state, JOB) == "bc"
+    again = state.reserve(waiting, "b", 180.0)
+    assert (fits(state, JOB), quotas_of(state).used("tenant/one")) == ("c", {"pods": 10**9})
+    assert [*quotas_of(state).audit()][-1] is None
+    state.release(again)
+    assert (fits(state, JOB), quotas_of(state).used("tenant/one")) == ("bc", {"pods": 10**9})
+    state.upsert_pod(model_pod(on(annotated(bare("job-0"), BATCH), "b")))
+    assert (fits(state, JOB), quotas_of(state).used("tenant/one")) == ("ac", {"pods": 10**9})
+    state.remove_pod(waiting.key, waiting.uid)
+    assert (fits(state, JOB), quotas_of(state).pods) == ("abc", 0)

@@ -83,6 +83,14 @@ async def test_somebody_else_was_faster(server: Told, nominator: ApiNominator, c
     assert not await nominator.nominate(WEB, None, "n")
 
 
+async def test_a_proxy_that_knows_no_server_says_nothing_of_the_pod(
+    server: Told, nominator: ApiNominator
+) -> None:
+    server.code, server.reason = 404, "Not Found"
+    with pytest.raises(ApiError, match="because"):
+        await nominator.nominate(WEB, "n", None)
+
+
 @pytest.mark.parametrize("code", [403, 500])
 async def test_a_refusal_is_an_error(server: Told, nominator: ApiNominator, code: int) -> None:
     server.code = code

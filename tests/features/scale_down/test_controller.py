@@ -189,6 +189,27 @@ async def test_who_takes_the_lead_again_looks_at_what_it_had_set_aside() -> None
     assert await rig.after(SETTLE) == [FILLED]
 
 
+@pytest.mark.parametrize("first", [pytest.param(0, id="before"), pytest.param(1, id="within")])
+async def test_a_lead_that_lapses_between_two_looks_leaves_no_controller_behind(first: int) -> None:
+    rig = Rig(replica("p1"), replica("p2"))
+
+    def lapse() -> bool:
+        rig.leader.leads = False
+        return False
+
+    await rig.after(LOOK_SECONDS)
+    rig.now += SETTLE
+    assert await rig.controller.process_next(), "the look at what has changed"
+    rig.leader.leads = bool(first)
+    rig.costs.answer = lapse
+    assert await rig.controller.process_next()
+    rig.costs.answer = lambda: True
+    rig.leader.leads = True
+    await rig.after(LOOK_SECONDS)
+    await rig.after(SETTLE)
+    assert {each for each, *_ in rig.costs.written} == {"default/p1", "default/p2"}
+
+
 async def test_who_loses_the_lead_stops_at_once() -> None:
     rig = Rig(replica("p1"), replica("p2"))
 

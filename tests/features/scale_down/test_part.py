@@ -19,7 +19,7 @@ from tests.builders import ZONE, model_node, node, pod, selector, term
 from tests.kube.rig import credentials_for
 from tests.leading import Leader
 
-HEADER = {"apiVersion": "affinity-extender.io/v1alpha1", "kind": "AffinityExtenderConfiguration"}
+HEADER = {"apiVersion": "affinity-extender.io/v1", "kind": "AffinityExtenderConfiguration"}
 ON = decode({**HEADER, "mode": "replace", "scaleDown": {"enabled": True}})
 OFF = decode({**HEADER, "mode": "replace"})
 METRIC = "affinity_extender_deletion_cost_patches_total"

@@ -16,6 +16,7 @@ from extender.core.model.verdict import INTER_POD_AFFINITY as PLUGIN
 from extender.core.model.verdict import AnyReason
 from extender.core.verbs.plugins import FilterPlugin, Plugins
 from extender.core.verbs.rules import Rule
+from extender.core.warm_up import OverBudgetError, WarmUp
 from extender.core.wire.objects import PodReader
 from extender.features.shadow.differences import LOG_PAUSE_SECONDS, ShadowDifferences
 from extender.features.shadow.part import Shadowing
@@ -218,3 +219,16 @@ async def test_a_fault_is_an_error_that_the_scheduler_may_ignore() -> None:
     assert "pods not synced yet" in answer["Error"]
     assert await shadow.prioritize(APART, ["a"]) == []
     assert shadow.counted() == {}
+
+
+async def test_a_pod_whose_rules_take_too_long_to_compare_passes_uncompared(
+    shadow: Shadow, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def give_up(_: WarmUp, pod: ModelPod) -> None:
+        raise OverBudgetError(pod.key)
+
+    monkeypatch.setattr(WarmUp, "prepare", give_up)
+    answer = await shadow.filter(APART, NAMES)
+    assert (answer["NodeNames"], answer["Error"]) == (NAMES, "")
+    assert shadow.counted() == {}
+    assert shadow.seen("schedule_attempts_total", result="error") == 1

@@ -55,7 +55,7 @@ BUGS: Final = (
     Bug(
         "a rule that was not found in a round is over whoever breaks it",
         "diagnosis.verbs.violations",
-        "ended = witnesses(self._state, violation) is None\n",
+        "ended = (yield from _seeking(self._state, violation)) is None\n",
         "ended = True\n",
         "diagnosis/test_violations.py::test_a_violation_is_news_once_and_again_after_its_end",
     ),

@@ -7,3 +7,5 @@ from typing import Any
 ON: dict[str, Any] = {}
 ROUTES = ("/violations", "/page/violations")
 PAGES = ("/page/violations", "/page/violations?page=2")
+PLANTED = "tests.features.violations.planted"
+"""The module with bugs for the simulation."""

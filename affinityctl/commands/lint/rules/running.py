@@ -9,7 +9,7 @@ from affinityctl.commands.lint.finding import Level, Rule, Spot, only_if
 from affinityctl.commands.lint.setup import INTER_POD, Setup
 from affinityctl.scheduler.file import seconds
 from extender.core.config import Mode
-from extender.core.config.features import Help, gives, switch_of
+from extender.core.config.features import Help, gives, more_rules, switch_of
 
 _DEFAULT_TIMEOUT: Final = 5.0
 """Of the scheduler, also where the file says 0."""
@@ -32,7 +32,8 @@ def _ignorable_binder(setup: Setup) -> Iterator[Spot]:
 
 
 def _ignorable_rules(setup: Setup) -> Iterator[Spot]:
-    if setup.mode is Mode.REPLACE:
+    beside = setup.mode is Mode.ASSIST and more_rules(setup.config)
+    if setup.mode is Mode.REPLACE or beside:
         for ours in setup.ours():
             if ours.entry.ignorable and ours.entry.filter_verb and not ours.entry.bind_verb:
                 yield Spot(ours.at("ignorable"), "true, and only the extender knows the hard rules")
@@ -157,7 +158,8 @@ RULES: Final = (
         Level.ERROR,
         "Hard rules are the extender's alone, and it is ignorable.",
         "While it is down, pods are placed against required rules, without a trace.",
-        "Set ignorable: false in mode replace.",
+        "Set ignorable: false in mode replace, and in assist where pods carry rules beside their "
+        "specs.",
         _ignorable_rules,
     ),
     Rule(

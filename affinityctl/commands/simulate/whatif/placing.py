@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
 from itertools import count, islice
 from typing import Final, TypeAlias
 
 from affinityctl.commands.simulate.whatif.nodes import only_on
 from affinityctl.commands.simulate.whatif.outcome import Looks, Step, ended, pending
 from affinityctl.commands.simulate.whatif.scheduling import Mark, Scheduler
-from extender.core.model.node_resources import CORDONED, Toleration
 from extender.core.model.objects import Pod
 from extender.core.model.wording import plural
 from extender.core.verbs.nominating import suitable
@@ -18,18 +16,6 @@ from extender.diagnosis.verbs.waiting import is_not_made
 
 MOST_UNTIL_FULL: Final = 20_000
 """Pods that are placed until none fits any more: some minutes with 5,000 nodes."""
-
-_NOT_READY: Final = "node.kubernetes.io/not-ready"
-_UNREACHABLE: Final = "node.kubernetes.io/unreachable"
-_PRESSURE: Final = ("disk-pressure", "memory-pressure", "pid-pressure")
-
-DAEMON_TOLERATIONS: Final = (
-    Toleration(_NOT_READY, None, "NoExecute"),
-    Toleration(_UNREACHABLE, None, "NoExecute"),
-    *(Toleration(f"node.kubernetes.io/{name}", None, "NoSchedule") for name in _PRESSURE),
-    Toleration(CORDONED.key, None, CORDONED.effect),
-)
-"""What the DaemonSet controller adds to its pods."""
 
 MakePod: TypeAlias = Callable[[int], Pod]
 """Makes one of the pods of a template, by its number."""
@@ -91,9 +77,6 @@ def replicas(scheduler: Scheduler, make: MakePod) -> Iterator[Pod]:
 def daemons(scheduler: Scheduler, template: Pod) -> Iterator[Pod]:
     """Make the pods of a DaemonSet: one for each node that its template may go to."""
     state = scheduler.state
-    asks = template.spec.requirements
-    tolerations = (*asks.tolerations, *DAEMON_TOLERATIONS)
-    template = template.with_spec(requirements=replace(asks, tolerations=tolerations))
     suits = suitable(state, template, ())
     for name in state.nodes:
         if suits(name):

@@ -247,11 +247,14 @@ def _made(now: _State, number: int, there: Mapping[int, Pod]) -> Pod:
 
 
 def _daemon_set(now: _State) -> Iterator[_Turn]:
-    """Yield the turns of a DaemonSet, node by node: the new pod first where it may surge."""
+    """Yield the turns of a DaemonSet, node by node: the new pod first where it may surge.
+
+    Pods that are not available come first.
+    """
     surge, template = now.rollout.surge, now.make(0)
-    for pod in list(now.old):
-        node = str(pod.node)
-        new = only_on(template, node)
+    for number, pod in enumerate(sorted(now.old, key=now.scheduler.lives.is_available)):
+        node = _node_of_daemon(pod)
+        new = now.make(number) if node is None else only_on(template, node)
         if not surge:
             yield [pod], [new]
         else:
@@ -260,6 +263,13 @@ def _daemon_set(now: _State) -> Iterator[_Turn]:
                 yield [pod], ()
         if len(now.waiting) >= (surge or now.rollout.unavailable):
             return
+
+
+def _node_of_daemon(pod: Pod) -> str | None:
+    """Return the node that a pod is on or is made for; None where nothing says which."""
+    asks = pod.node_selection
+    named = None if asks is None else asks.named
+    return pod.node or (next(iter(named)) if named is not None and len(named) == 1 else None)
 
 
 def _judge(now: _State, update: Update) -> None:

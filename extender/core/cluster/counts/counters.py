@@ -241,6 +241,13 @@ class Counters:
             self._put_off(counted)
             self._rematches += 1
 
+    def forgetting(self) -> Iterator[None]:
+        """Give up the sets that were not asked for since this was gone through last, as above."""
+        for counted in self.matching_sets.pop_unused():
+            self._put_off(counted)
+            self._rematches += 1
+            yield
+
     def _put_off(self, counted: MatchingPods) -> None:
         counted.pending = None
         self.deferred.put_off(self._forgetting(counted))

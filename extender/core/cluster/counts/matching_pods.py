@@ -30,6 +30,8 @@ class MatchingPods:
     weights: SelectorIndex[tuple[PodSelector, int]] | None = None
     """Finds the selectors that match a class, where there are many to add up; it does not refer to
     the set, so that one that is given up goes with its last reference."""
+    asked: int = 0
+    """The period in which it was asked for last."""
     compared: int = 0
     """Conditions that classes were compared with so far, at most."""
     most_conditions: int = field(init=False)

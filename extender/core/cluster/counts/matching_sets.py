@@ -35,6 +35,7 @@ class MatchingPodSets:
         self._entries = 0
         self._measured: dict[MatchingPods, int] = {}
         """The entries of each set when it was looked at last: counted further, or asked for."""
+        self._period = 0
         self._index: SelectorIndex[Weight] = SelectorIndex()
         self._filed: dict[MatchingPods, list[Weight]] = {}
 
@@ -53,6 +54,7 @@ class MatchingPodSets:
         if counted is not None:
             # By the set's own name: equal ones of many selectors are expensive to compare.
             self._sets.move_to_end(counted.name)
+            counted.asked = self._period
             self.measure(counted)
         return counted
 
@@ -66,7 +68,7 @@ class MatchingPodSets:
 
         `candidates` returns the placed classes that may belong to it.
         """
-        counted = MatchingPods(pod_set, self._nodes.table(topology_key))
+        counted = MatchingPods(pod_set, self._nodes.table(topology_key), asked=self._period)
         if pod_set.how is How.SUM:
             counted.weights = SelectorIndex()
         counted.pending = self._pending(counted, candidates)
@@ -106,6 +108,17 @@ class MatchingPodSets:
             counted = next(iter(self._sets.values()))
             self.give_up(counted)
             yield counted
+
+    def pop_unused(self) -> Iterator[MatchingPods]:
+        """Give up the sets that were not asked for since this was gone through last.
+
+        They may change between two steps.
+        """
+        oldest = self.__iter__
+        while (counted := next(oldest(), None)) is not None and counted.asked < self._period:
+            self.give_up(counted)
+            yield counted
+        self._period += 1
 
     def give_up(self, counted: MatchingPods) -> None:
         del self._sets[counted.name]

@@ -177,6 +177,10 @@ class PreFilterStates:
         known = self._known.get(pod_class)
         return known if known and known.structure == self._counters.structure else None
 
+    def forgetting(self) -> Iterator[None]:
+        """Give up those that were not asked for since this was gone through last."""
+        return self._known.forgetting()
+
     def _drop_outdated(self) -> None:
         """Give up some states that have to be resolved again when they are asked for.
 

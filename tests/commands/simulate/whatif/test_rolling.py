@@ -16,10 +16,11 @@ from affinityctl.commands.simulate.whatif.rolling import Version, roll
 from affinityctl.commands.simulate.whatif.scheduling import Scheduler
 from affinityctl.reading.strategies import rollout
 from extender.core.model.labels import TEMPLATE_HASH
+from extender.core.model.objects import Pod as ModelPod
 from extender.core.model.stepping import at_once
 from extender.core.wire.manifests import REVISIONS_ANNOTATION
 from extender.diagnosis.wire.workloads import read_workload
-from tests.builders import HOST, Pod, node, pod, selector, term, workload
+from tests.builders import HOST, Pod, node, node_term, pod, selector, term, workload
 from tests.commands.simulate.whatif.cases import ROOM, scheduler_of
 
 WEB = selector(app="web")
@@ -44,10 +45,17 @@ def replicas(made: Pod, on: Sequence[str], owner: str = "ReplicaSet/web-old") ->
     return pods
 
 
-def updated(scheduler: Scheduler, kind: str, made: Pod, **spec: Any) -> Update:
-    """Update all pods of a cluster to a template."""
+def updated(
+    scheduler: Scheduler,
+    kind: str,
+    made: Pod,
+    old: Sequence[ModelPod] | None = None,
+    /,
+    **spec: Any,
+) -> Update:
+    """Update pods of a cluster to a template, all of them if none are given."""
     raw = json.dumps(workload(kind, "web", made, **spec)).encode()
-    old = [*scheduler.state.pods.values()]
+    old = [*scheduler.state.pods.values()] if old is None else old
     asked = read_workload(kind, raw)
     make = apply(asked, SimulationReader(), 3, "new").make
     scheduler.workloads[asked.identity] = known_of(asked)
@@ -261,6 +269,29 @@ def test_a_daemon_set_goes_node_by_node_and_surges_where_it_may() -> None:
         scheduler = scheduler_of(nodes(2), [], old)
         update = updated(scheduler, "DaemonSet", port, updateStrategy=strategy)
         assert (update.stuck is not None) is stuck, "two pods have no room for one port"
+
+
+def test_a_daemon_set_is_updated_on_cordoned_nodes_as_well() -> None:
+    made = template(apart=False)
+    cordoned = nodes(2)
+    cordoned[0]["spec"]["unschedulable"] = True
+    scheduler = scheduler_of(cordoned, [], replicas(made, ["n0", "n1"], "DaemonSet/web"))
+    update = updated(scheduler, "DaemonSet", made)
+    assert (update.stuck, len(update.steps)) == (None, 2)
+
+
+def test_the_pod_of_a_daemon_set_that_waits_for_its_node_is_replaced_first_and_there() -> None:
+    large = template(apart=False).requests(cpu="1500m")
+    waits = large.requires_nodes(node_term(In="n1"))
+    old = [*replicas(large, ["n0"], "DaemonSet/web"), *replicas(waits, [""], "DaemonSet/web")]
+    old[1] = Pod(old[1] | {"metadata": old[1]["metadata"] | {"name": "late", "uid": "late"}})
+    full = [pod("full").requests(cpu="1").on("n1")]
+    for others, small, steps in ((full, "1500m", 1), (full, "100m", 2)):
+        scheduler = scheduler_of(nodes(2), [], [*old, *others])
+        mine = [each for each in scheduler.state.pods.values() if each.spec.owner]
+        update = updated(scheduler, "DaemonSet", template(apart=False).requests(cpu=small), mine)
+        assert update.steps[0].created == ["default/web-new-1@n1"]
+        assert len(update.steps) == steps, update.stuck
 
 
 @given(

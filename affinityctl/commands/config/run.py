@@ -1,0 +1,61 @@
+"""What the command config does."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+import yaml
+
+from extender.core.command_line import DONE, say
+from extender.core.config.checks import faults
+from extender.core.config.document import decode_all, parse
+from extender.core.config.schema import API_VERSION, OLD_API_VERSION
+from extender.core.errors import ConfigError, ConfigFaultsError, UnreadableError
+from extender.core.files import read_text
+
+_FIELD = "apiVersion"
+
+
+def run(flags: argparse.Namespace) -> int:
+    name = str(flags.file)
+    try:
+        text = converted(read_text(flags.file), name)
+        if flags.write:
+            flags.file.write_text(text, encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise UnreadableError(f"cannot read {name}: {error.reason}") from error
+    except OSError as error:
+        raise UnreadableError(f"{name}: {error.strerror}") from error
+    if not flags.write:
+        say(text.rstrip("\n"))
+    return DONE
+
+
+def converted(text: str, name: str) -> str:
+    """Return a configuration file in the version of today; ConfigError says what is wrong in it."""
+    document = parse(text, name)
+    if document.get(_FIELD) == OLD_API_VERSION:
+        document[_FIELD] = API_VERSION
+        text = _with_version(text, name)
+    config, found = decode_all(document)
+    if config is not None:
+        broken = {each.block for each in found}
+        found += [each for each in faults(config, broken) if each.block not in broken]
+    if found:
+        raise ConfigFaultsError.of([ConfigError(each.path, each.message, name) for each in found])
+    return text
+
+
+def _with_version(text: str, name: str) -> str:
+    """Put today's version where the text has its own; how the rest is written is the user's."""
+    whole: Any = yaml.compose(text, Loader=yaml.SafeLoader)
+    where = next((value for key, value in whole.value if key.value == _FIELD), None)
+    if where is None:
+        raise ConfigError(_FIELD, "comes by a merge key; write it out", name)
+    old = text[where.start_mark.index : where.end_mark.index]
+    return (
+        text[: where.start_mark.index]
+        + old.replace(OLD_API_VERSION, API_VERSION)
+        + text[where.end_mark.index :]
+    )
