@@ -51,7 +51,7 @@ class Reporting(Protocol):
 
 class Report(NamedTuple):
     rules: Sequence[Json]
-    count: int
+    number: int
     gauge: Mapping[str, float]
     """How many rules are broken, by kind, as the metric says."""
 
@@ -182,8 +182,8 @@ def differences(report: Report, stored: Stored) -> Iterator[tuple[str, str]]:
         for place, number in (told - Counter(there.values())).items():
             yield "reported more than once", f"{number} of {place[0]} in {place[1]}"
     kinds = Counter(each["rule"] for each in report.rules)
-    if report.count != len(report.rules) or kinds != +Counter(report.gauge):
-        about = f"{report.count} and {dict(report.gauge)} of {dict(kinds)}"
+    if report.number != len(report.rules) or kinds != +Counter(report.gauge):
+        about = f"{report.number} and {dict(report.gauge)} of {dict(kinds)}"
         yield "reports differ from each other", about
 
 
