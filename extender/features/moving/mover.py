@@ -125,6 +125,8 @@ class Mover:
         try:
             version = await self._may_go(pod, record, cause, target)
             if version is not None:
+                # If this is cut off, the eviction may be carried out all the same.
+                kept = True
                 kept = await self._ask(pod, record, target, version)
         finally:
             if kept:

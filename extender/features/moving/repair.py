@@ -242,7 +242,11 @@ class RepairController:
         turn, kept = window.take(), False
         move_of_hour = self._moves.hour.take(owner.namespace)
         try:
-            kept = await self._mover.carry_out(owner, known, move)
+            version = await self._mover.confirmed(known, move)
+            if version is not None:
+                # If this is cut off, the eviction may be carried out all the same.
+                kept = True
+                kept = await self._mover.evict(owner, known, move, version)
         finally:
             if kept:
                 window.done(turn)

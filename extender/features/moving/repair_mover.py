@@ -116,21 +116,26 @@ class RepairMover:
         placements = self._turns.moves.placements()
         return improvement(self._state, self.chooser, pod, self._min_gain, placements=placements)
 
-    async def carry_out(self, owner: Controller, known: Prospect, move: Improvement) -> bool:
-        """Confirm the lead and what the API server has, and evict; False: certainly not done."""
-        pod = move.pod
+    async def confirmed(self, known: Prospect, move: Improvement) -> str | None:
+        """Confirm the lead, and what the API server has; return the pod's version if all is well."""
         if not await self._turns.leadership.confirm():
             known.outcome = Outcome.STANDBY
-            return False
-        looked = await self._last_look.at_move(pod, move.target)
+            return None
+        looked = await self._last_look.at_move(move.pod, move.target)
         if looked.why is not None:
             known.outcome, known.why = Outcome.UNCONFIRMED, looked.why
             self._count("unconfirmed", move, looked.why)
-            return False
+            return None
+        return looked.version
+
+    async def evict(
+        self, owner: Controller, known: Prospect, move: Improvement, version: str
+    ) -> bool:
+        """Have the API server evict a pod; False when that has certainly not happened."""
         try:
             answer = await self._port.evict(
-                pod,
-                version=looked.version,
+                move.pod,
+                version=version,
                 dry_run=self._dry_run,
                 may_go=lambda: self._may_go() and self._still(move),
             )

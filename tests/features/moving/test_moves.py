@@ -534,6 +534,36 @@ async def test_an_eviction_that_may_be_carried_out_late_holds_the_next_leader_ba
     assert it.moved
 
 
+@pytest.mark.parametrize("kind", KINDS)
+async def test_an_eviction_that_is_cut_off_may_be_carried_out_under_the_next_leader(
+    kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The process ends while the API server works on it; then it gives the Lease back."""
+    it = cluster(kind)
+    misplaced(it, kind, replicas=3)
+    is_asked = asyncio.Event()
+
+    async def evict(*_: object, **__: object) -> Eviction:
+        is_asked.set()
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    with monkeypatch.context() as patched:
+        patched.setattr(it.mover, "evict", evict)
+        passes = asyncio.create_task(it.after(GRACE + SETTLE + 3))
+        await is_asked.wait()
+        passes.cancel()
+        await asyncio.gather(passes, return_exceptions=True)
+    assert it.turns.window.recent == 1
+    assert it.turns.moves.hour.moves == ({"default": 1} if kind == "preferred" else {})
+    it.leader.renew()
+    it.start()
+    await it.after(LATE_SECONDS - 10)
+    assert it.moved == []
+    await it.after(HOUR)
+    assert it.moved
+
+
 async def test_the_uid_in_an_owner_reference_pushes_nobody_out_of_the_notes() -> None:
     it = cluster("required")
     misplaced(it, "required", makes=False)
