@@ -694,8 +694,7 @@ BUGS = (
         "core.cluster.counts.node_rules",
         "        for _ in range(len(self._columns)):\n"
         "            self._drop(self._columns.pop_oldest())",
-        "        for _ in range(len(self._columns)):\n"
-        "            self._columns.pop_oldest()",
+        "        for _ in range(len(self._columns)):\n            self._columns.pop_oldest()",
         "cluster/test_node_rules.py::test_nodes_that_outgrow_a_column_are_none_of_its",
     ),
     Bug(
@@ -710,8 +709,7 @@ BUGS = (
         "what a list can read again is still unreadable",
         "core.kube.mirroring",
         "        self._unreadable = {key: shortened(why) for key, (_, why) in found}\n",
-        "        self._unreadable.update({key: shortened(why) for key, (_, why) in "
-        "found})\n",
+        "        self._unreadable.update({key: shortened(why) for key, (_, why) in found})\n",
         "kube/test_unreadable.py::test_what_a_list_can_read_is_named_no_more",
     ),
 )

@@ -117,7 +117,7 @@ class RepairMover:
         return improvement(self._state, self.chooser, pod, self._min_gain, placements=placements)
 
     async def confirmed(self, known: Prospect, move: Improvement) -> str | None:
-        """Confirm the lead, and what the API server has; return the pod's version if all is well."""
+        """Confirm the lead, and what the API server has; return the pod's version if so."""
         if not await self._turns.leadership.confirm():
             known.outcome = Outcome.STANDBY
             return None

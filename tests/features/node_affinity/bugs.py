@@ -38,8 +38,7 @@ BUGS: Final = (
     Bug(
         "who names the scheduler's file has the default weight",
         "features.node_affinity.section",
-        "    block = structs.replace(config.section(NodeAffinityArgs), "
-        "added_affinity=added)\n",
+        "    block = structs.replace(config.section(NodeAffinityArgs), added_affinity=added)\n",
         "    block = NodeAffinityArgs(added_affinity=added)\n",
         "features/node_affinity/test_scheduler_file.py::test_the_file_changes_no_other_argument",
     ),

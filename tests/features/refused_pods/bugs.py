@@ -62,8 +62,7 @@ BUGS: Final = (
     Bug(
         "a hint is taken for the node of an earlier preemption",
         "features.refused_pods.part",
-        "            is_hint=lambda uid: nomination is not None and "
-        "nomination.nominates(uid),\n",
+        "            is_hint=lambda uid: nomination is not None and nomination.nominates(uid),\n",
         "",
         "features/refused_pods/test_part.py"
         "::test_a_node_that_a_hint_names_is_not_one_where_victims_were_to_go",
@@ -78,8 +77,7 @@ BUGS: Final = (
     Bug(
         "a withdrawal that is tried again halves the window again",
         "features.refused_pods.nominations",
-        "        if nomination.ending is None:\n"
-        "            self._window.note(result)\n",
+        "        if nomination.ending is None:\n            self._window.note(result)\n",
         "        self._window.note(result)\n",
         "features/refused_pods/test_nomination_limits.py"
         "::test_a_withdrawal_that_is_asked_for_again_does_not_halve_once_more_what_may_be_open",
@@ -110,8 +108,7 @@ BUGS: Final = (
     Bug(
         "a search that left nodes out counts as one of all",
         "features.refused_pods.hints",
-        "whole = not (refusal.tried or placements) and "
-        "self._chooser.looks_everywhere(pod)",
+        "whole = not (refusal.tried or placements) and self._chooser.looks_everywhere(pod)",
         "whole = self._chooser.looks_everywhere(pod)",
         "features/refused_pods/test_nomination_ends.py"
         "::test_a_node_that_was_of_no_use_is_pointed_to_again_though_nothing_has_changed",
