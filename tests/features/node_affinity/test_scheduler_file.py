@@ -59,7 +59,7 @@ def test_what_is_preferred_counts_where_the_extender_scores() -> None:
 
 @pytest.mark.parametrize("profiles", [[], [profile(ADDED)]])
 def test_the_file_changes_no_other_argument(profiles: list[Any]) -> None:
-    found = loaded({"nodeAffinity": {"weight": 7}}, *profiles)
+    found = loaded({"plugins": ["NodeAffinity"], "nodeAffinity": {"weight": 7}}, *profiles)
     assert (found.weight, found.scheduler_config_file) == (7, Path("scheduler.yaml"))
 
 
