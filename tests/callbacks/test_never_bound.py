@@ -271,6 +271,27 @@ async def test_a_pod_that_is_deleted_before_it_is_bound_costs_what_was_waited_fo
     assert budget._debts == {"web": pytest.approx(9)}
 
 
+async def test_a_pod_that_may_be_bound_yet_does_not_rest() -> None:
+    """It was answered after the call that waits had come, and has its whole time."""
+    clock, shown = Clock(100.0), {name: a_pod(name, "web") for name in ("early", "late")}
+    budget = WaitBudget(clock)
+    in_flight = InFlightPods(
+        lambda *_: True, known=lambda each: shown.get(each.uid), budget=budget, hold=2, clock=clock
+    )
+    in_flight.add(shown["early"])
+    waiting = asyncio.create_task(in_flight.wait_for(a_pod("next", "shop")))
+    await asyncio.sleep(0)
+    clock.now += 1
+    in_flight.add(shown["late"])
+    clock.now += 1
+    in_flight.look_again("late")
+    assert await waiting == pytest.approx(2)
+    assert {each: budget.allows(pod) for each, pod in shown.items()} == {
+        "early": False,
+        "late": True,
+    }
+
+
 def test_what_is_remembered_is_bounded() -> None:
     budget = WaitBudget(Clock(100.0))
     for number in range(MOST_PODS + MOST_NAMESPACES):

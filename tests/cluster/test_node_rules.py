@@ -208,6 +208,30 @@ def test_a_column_goes_with_the_last_pod_that_has_its_rule() -> None:
     assert state.node_rules.judge(required(SSD)).matching == 0
 
 
+def test_a_column_of_preferences_goes_with_the_last_pod_that_has_them() -> None:
+    prefers = pod("new").prefers_nodes(1, node_term(requirement("disk", "In", "ssd")))
+    state = state_of(NODES, [], [prefers])
+    affinity = model_pod(prefers).node_selection
+    assert affinity is not None
+    assert affinity.preferred is not None
+    state.node_rules.judge(affinity.preferred)
+    assert (len(state.node_rules), rule_mismatches(state)) == (1, [])
+    state.remove_pod("default/new", "default-new")
+    assert (len(state.node_rules), rule_mismatches(state)) == (0, [])
+
+
+def test_nodes_that_outgrow_a_column_are_none_of_its(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(node_rules, "FIRST_CAPACITY", 2)
+    state = state_of(NODES[:1], [], [SSD])
+    state.node_rules.judge(required(SSD))
+    for number in range(3):
+        state.upsert_node(model_node(node(f"more-{number}", {"disk": "ssd"})))
+    assert len(state.node_rules) == 0
+    state.upsert_node(model_node(node("more-2", {"disk": "hdd"})))
+    assert state.node_rules.judge(required(SSD)).matching == 3
+    assert rule_mismatches(state) == []
+
+
 def test_weights_add_up_to_more_than_a_byte_has() -> None:
     fast = pod("fast")
     for key in ("disk", "net", "cpu"):

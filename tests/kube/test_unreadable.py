@@ -7,9 +7,15 @@ from pathlib import Path
 
 from aiohttp import ClientSession
 
+from extender.core.kube.frames import Resource
+from extender.core.kube.mirroring import Mirror
+from extender.core.kube.observers import Unobserved
+from extender.core.kube.pacing import USUAL_TIMING
+from extender.core.kube.watching import Snapshot
 from extender.runtime import Running, running
 from tests.kube.program import live
-from tests.kube.rig import Rig
+from tests.kube.pulse import Pulse
+from tests.kube.rig import RecordingSink, Rig, read_thing
 from tests.kube.test_resources import PODS, pod
 
 WAIT = 20.0
@@ -24,6 +30,15 @@ async def until_said(program: Running, session: ClientSession, beginning: str) -
             assert response.status == 200
             return
         await asyncio.sleep(0.01)
+
+
+async def test_what_a_list_can_read_is_named_no_more() -> None:
+    resource = Resource("things", "", read_thing, {})
+    mirror = Mirror(resource, RecordingSink(Pulse()), Unobserved(), USUAL_TIMING, lambda *_: None)
+    for found in ({"a": "no", "b": "nor this"}, {"b": "nor this"}, {}):
+        unreadable = {key: ("", why) for key, why in found.items()}
+        await mirror.replace(Snapshot("1", {}, unreadable))
+        assert mirror.unreadable == found
 
 
 async def test_readiness_names_them_and_does_not_fail(rig: Rig, tmp_path: Path) -> None:

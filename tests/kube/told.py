@@ -18,6 +18,7 @@ class Told:
         self.silent = False
         self.message = "because"
         self.causes: list[dict[str, str]] = []
+        self.headers: dict[str, str] = {}
         self.bodies: list[tuple[str, Any]] = []
         """What was sent, with its content type."""
 
@@ -32,4 +33,4 @@ class Told:
             "message": self.message,
             "details": {"causes": self.causes},
         }
-        return web.json_response(body, status=self.code)
+        return web.json_response(body, status=self.code, headers=self.headers)

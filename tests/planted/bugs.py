@@ -681,4 +681,35 @@ BUGS = (
         "if port.stopping() and not response.body:",
         "test_runtime.py::test_each_last_answer_sends_the_scheduler_to_another_replica",
     ),
+    Bug(
+        "a pod keeps its column of node affinity as the last of its kind goes",
+        "core.cluster.counts.node_rules",
+        "        for rule in asked.rules:\n            shift(self._pods",
+        "        for rule in asked.required_rules:\n            shift(self._pods",
+        "cluster/test_node_rules.py"
+        "::test_a_column_of_preferences_goes_with_the_last_pod_that_has_them",
+    ),
+    Bug(
+        "a column that outgrew its room is kept by the keys of labels",
+        "core.cluster.counts.node_rules",
+        "        for _ in range(len(self._columns)):\n"
+        "            self._drop(self._columns.pop_oldest())",
+        "        for _ in range(len(self._columns)):\n            self._columns.pop_oldest()",
+        "cluster/test_node_rules.py::test_nodes_that_outgrow_a_column_are_none_of_its",
+    ),
+    Bug(
+        "a pod whose time is not over rests",
+        "core.callbacks.in_flight",
+        "            if self._is_over(each, now):\n"
+        "                self._budget.rest(each.pod, until - since)\n",
+        "            self._budget.rest(each.pod, until - since)\n",
+        "callbacks/test_never_bound.py::test_a_pod_that_may_be_bound_yet_does_not_rest",
+    ),
+    Bug(
+        "what a list can read again is still unreadable",
+        "core.kube.mirroring",
+        "        self._unreadable = {key: shortened(why) for key, (_, why) in found}\n",
+        "        self._unreadable.update({key: shortened(why) for key, (_, why) in found})\n",
+        "kube/test_unreadable.py::test_what_a_list_can_read_is_named_no_more",
+    ),
 )

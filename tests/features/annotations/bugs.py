@@ -268,4 +268,24 @@ BUGS: Final = (
         "if api is None:",
         "features/annotations/test_recording.py::test_who_puts_rules_on_record",
     ),
+    Bug(
+        "terms of anti-affinity during execution are not counted",
+        "features.annotations.manifests",
+        "        for side in (self.podAffinity, self.podAntiAffinity):\n"
+        "            if side is not None:\n"
+        "                yield from side.during_execution or ()\n",
+        "        if self.podAffinity is not None:\n"
+        "            yield from self.podAffinity.during_execution or ()\n",
+        "features/annotations/test_reading.py"
+        "::test_terms_are_checked_and_counted_on_each_side_in_each_strength",
+    ),
+    Bug(
+        "terms that are required during execution are not checked",
+        "features.annotations.manifests",
+        "    for name, terms in ((REQUIRED, found.required), (DURING_EXECUTION, "
+        "found.during_execution)):\n",
+        "    for name, terms in ((REQUIRED, found.required),):\n",
+        "features/annotations/test_reading.py"
+        "::test_terms_are_checked_and_counted_on_each_side_in_each_strength",
+    ),
 )

@@ -12,6 +12,7 @@ from extender.core.model.labels import Operator, Requirement, Selector
 from extender.core.model.node_selection import NodeRule
 from extender.core.model.pod_affinity import PodSelector, Term
 from extender.core.model.workload import REVISION, REVISIONS, WORKLOAD
+from extender.core.wire.limits import OF_RULES
 from extender.core.wire.manifests import (
     EXCLUSIVE_ANNOTATION,
     REVISIONS_ANNOTATION,
@@ -344,6 +345,26 @@ def test_what_is_broken_is_named(value: Any, path: str, what: str) -> None:
     assert read.spec.broken_rules[0] == path
     assert what in read.spec.broken_rules[1]
     assert read.pod_class == model_pod(OWN).pod_class
+
+
+@pytest.mark.parametrize("side", ["podAffinity", "podAntiAffinity"])
+@pytest.mark.parametrize("strength", [REQUIRED, DURING, PREFERRED])
+def test_terms_are_checked_and_counted_on_each_side_in_each_strength(
+    side: str, strength: str
+) -> None:
+    def broken(*terms: Any) -> tuple[str, str]:
+        weighted = [{"weight": 1, "podAffinityTerm": each} for each in terms]
+        read = model_pod(annotated(OWN, {side: {strength: weighted if soft else [*terms]}}))
+        assert read.spec.broken_rules is not None
+        return read.spec.broken_rules
+
+    soft = strength == PREFERRED
+    path, what = broken(term("a b", WEB))
+    below = ".podAffinityTerm" if soft else ""
+    assert (path, "'a b'" in what) == (f"{AT}.{side}.{strength}[0]{below}.topologyKey", True)
+    path, what = broken(*[term(ZONE, WEB)] * (OF_RULES.terms + 1))
+    assert path == AT
+    assert str(OF_RULES.terms) in what
 
 
 @pytest.mark.parametrize("value", ["Replace", "Add", ""])

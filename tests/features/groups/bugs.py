@@ -218,4 +218,35 @@ BUGS: Final = (
         "if known is not None and known.node is None:",
         "features/groups/test_annotated.py::test_a_group_is_compared_once_while_nothing_changes",
     ),
+    Bug(
+        "each member that comes has the others wait as long again",
+        "features.groups.gangs",
+        "            until = asyncio.get_running_loop().time() + HOLD_SECONDS\n"
+        "            gathering = self._gatherings[group] = _Gathering(until)\n",
+        "            gathering = self._gatherings[group] = _Gathering(0.0)\n"
+        "        gathering.until = asyncio.get_running_loop().time() + HOLD_SECONDS\n",
+        "features/groups/test_gangs.py::test_the_time_counts_from_the_first_that_came",
+    ),
+    Bug(
+        "rules in annotations that do not count entangle a group",
+        "features.groups.annotated",
+        "state.class_in_force(pod_class).by_annotation for key",
+        "pod_class.by_annotation for key",
+        "features/groups/test_annotated.py"
+        "::test_rules_in_annotations_that_do_not_count_leave_a_group_alone",
+    ),
+    Bug(
+        "nobody hears that the last member of a group has ended",
+        "features.groups.ledger",
+        "        if group is not None and group not in self._of:\n",
+        "        if pod is None and group is not None and group not in self._of:\n",
+        "features/groups/test_ledger.py::test_the_end_of_a_group_is_told_once_its_last_member",
+    ),
+    Bug(
+        "limits in annotations entangle nobody",
+        "features.groups.annotated",
+        "rule = (*affinity.required_anti, *affinity.limits)",
+        "rule = affinity.required_anti",
+        "features/groups/test_annotated.py::test_a_limit_of_one_member_speaks_of_another",
+    ),
 )

@@ -8,8 +8,9 @@ from extender.core.cluster.state import ClusterState
 from extender.core.model.objects import Pod as ModelPod
 from extender.features.groups import annotated
 from extender.features.groups.annotated import entangled
+from extender.features.groups.ledger import Members
 from tests.annotating import moved
-from tests.beside import needs_rules
+from tests.beside import covering, needs_rules
 from tests.builders import ZONE, Pod, model_pod, namespace, node, pod, selector, state_of, term
 
 pytestmark = needs_rules
@@ -113,6 +114,22 @@ def test_which_groups_are_left_alone(asked: Pod, there: list[Pod], expected: boo
     assert (entangled(state, model_pod(moved(asked))) is not None) is expected
     state = state_of(NODES, [namespace("default")], there)
     assert entangled(state, model_pod(asked)) is None, "the scheduler keeps rules in specs"
+
+
+def test_a_limit_of_one_member_speaks_of_another() -> None:
+    limited = {**term(ZONE, WEB), "maxMatchingPods": 1}
+    there = [moved(web(n).anti_affinity(limited)) for n in "12"]
+    state = state_of(NODES, [namespace("default")], there)
+    assert entangled(state, model_pod(there[0])) is not None
+
+
+def test_rules_in_annotations_that_do_not_count_leave_a_group_alone() -> None:
+    state = ClusterState(scope=covering(None))
+    there = [model_pod(moved(solo(n))) for n in "12"]
+    state.book_with(Members(state))
+    for each in there:
+        state.upsert_pod(each)
+    assert entangled(state, there[0]) is None
 
 
 def test_a_pod_without_a_group_is_judged_whatever_waits_beside_it() -> None:

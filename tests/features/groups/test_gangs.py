@@ -101,6 +101,18 @@ async def test_the_first_waits_for_as_many_as_the_gang_needs() -> None:
     assert world.gangs._gatherings == {}
 
 
+async def test_the_time_counts_from_the_first_that_came() -> None:
+    world = World(*FOUR, needed=4)
+    binds = [world.come("a")]
+    await turns()
+    (gathering,) = world.gangs._gatherings.values()
+    until = gathering.until
+    binds += [world.come("b"), world.come("c")]
+    await turns()
+    assert gathering.until == until
+    assert await ends(world.come("d"), *binds) == [None] * 4
+
+
 async def test_all_are_refused_where_one_that_the_gang_needs_is() -> None:
     world = World(*FOUR[:3], needed=3)
     found = await ends(world.come("a"), world.come("b", fits=False), world.come("c"))

@@ -81,13 +81,31 @@ def test_nothing_is_left_of_a_group_whose_pods_are_gone() -> None:
     assert members_of(state)._of == {}
 
 
-def test_the_end_of_a_group_is_told_once_its_last_member_has_gone() -> None:
+@pytest.mark.parametrize(
+    "event",
+    [
+        pytest.param(lambda state: state.remove_pod("default/two", "new"), id="is gone"),
+        pytest.param(
+            lambda state: state.upsert_pod(model_pod(TWO.uid("new").phase("Failed"))), id="ends"
+        ),
+        pytest.param(
+            lambda state: state.upsert_pod(model_pod(pod("two").uid("newer"))), id="is another"
+        ),
+        pytest.param(
+            lambda state: state.upsert_pod(model_pod(pod("two").uid("newer").in_group("other"))),
+            id="is of another group",
+        ),
+    ],
+)
+def test_the_end_of_a_group_is_told_once_its_last_member(
+    event: Callable[[ClusterState], object],
+) -> None:
     state, told = state_of([node("a")], [], [ONE, TWO]), list[str]()
     members_of(state).ended.append(told.append)
-    for event in (TWO.uid("new"), ONE.phase("Failed"), TWO.uid("new").labels(app="web")):
-        state.upsert_pod(model_pod(event))
+    for before in (TWO.uid("new"), ONE.phase("Failed"), TWO.uid("new").labels(app="web")):
+        state.upsert_pod(model_pod(before))
     assert told == []
-    state.remove_pod("default/two", "new")
+    event(state)
     assert told == ["default/gang"]
 
 

@@ -92,6 +92,12 @@ async def test_budgets_say_no_in_other_words(
     assert message in answer.why
 
 
+async def test_a_budget_may_say_when_to_ask_again(server: Told, evictor: ApiMover) -> None:
+    server.code, server.headers = 429, {"Retry-After": "70"}
+    answer = await evictor.evict(VICTIM, version="17", dry_run=False, may_go=lambda: True)
+    assert (answer.became, answer.retry_after) == (Evicted.REFUSED, 70.0)
+
+
 async def test_an_eviction_that_is_not_ours_to_make_is_not_sent(
     server: Told, evictor: ApiMover
 ) -> None:

@@ -597,6 +597,8 @@ async def test_a_process_that_ends_while_an_eviction_is_under_way_tells_the_next
         await is_asked.wait()
         passes.cancel()
         await asyncio.wait([passes])
+    assert it.turns.window.recent == 1
+    assert it.turns.moves.hour.moves == ({"default": 1} if kind == "preferred" else {})
     it.leader.renew()  # As the lead is given back.
     it.start()
     await it.after(LATE_SECONDS - 10)

@@ -15,11 +15,15 @@ from extender.core.kube.client import ApiClient
 from extender.core.kube.reader import ObjectReader
 from extender.core.metrics import Metrics
 from extender.core.parts import Context, build_parts
+from extender.core.ports import LeaseNotes
 from extender.core.resources import BUDGETS, needed
 from extender.core.source import ApiServer, Source, StillPicture, pod_reader
 from extender.core.warm_up import WarmUp
+from extender.features.moving.eviction import EvictionController
 from extender.features.moving.part import Moving
+from extender.features.moving.repair import RepairController
 from extender.features.moving.section import FEATURE
+from extender.features.moving.turns import Notes
 from tests.builders import HOST, model_node, model_pod, node, pod, selector, term
 from tests.kube.rig import credentials_for
 from tests.leading import Leader
@@ -108,3 +112,40 @@ async def test_each_half_goes_by_its_own_switch(
     told = {name for name, _ in filter(None, known.fields(10))}
     assert ("pods" in told, "improvable" in told) == (required, preferred)
     assert len(part.hooks) == 1 + preferred
+
+
+class Keeping(Leader):
+    """Knows who tells the next leader."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.kept: list[LeaseNotes] = []
+
+    def keep(self, notes: LeaseNotes) -> None:
+        self.kept.append(notes)
+
+
+@pytest.mark.parametrize("required", [False, True])
+@pytest.mark.parametrize("preferred", [False, True])
+async def test_a_dry_run_of_one_half_is_none_of_the_other(
+    *, required: bool, preferred: bool
+) -> None:
+    """What either has begun, and its turns, are only those of moves of the same kind."""
+    fields = switched(required=True, preferred=True)
+    fields["requiredDuringExecution"]["dryRun"] = required
+    fields["preferredDuringExecution"]["dryRun"] = preferred
+    leader = Keeping()
+    async with ApiClient(credentials_for("http://127.0.0.1:1")) as client:
+        api = ApiServer(client, ObjectReader(client, pod_reader(context(FILES).config)))
+        source = Source("a test", StillPicture({}, {}), leadership=leader, api=api)
+        (part,) = built(context(source, **fields))
+    eviction, repair = (part._running[name] for name in ("eviction", "repair"))
+    assert isinstance(eviction, EvictionController)
+    assert isinstance(repair, RepairController)
+    assert (eviction._moves is repair._moves) is (required is preferred)
+    (notes,) = leader.kept
+    assert isinstance(notes, Notes)
+    live = {id(each._moves) for each, dry in ((eviction, required), (repair, preferred)) if not dry}
+    assert live <= {id(notes._turns.moves)}, "the next leader hears of what is no dry run"
+    for each, dry in ((eviction, required), (repair, preferred)):
+        assert each._moves._dry_run is dry

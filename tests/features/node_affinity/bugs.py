@@ -35,4 +35,11 @@ BUGS: Final = (
         "if not scores(config):\n        return theirs",
         "features/node_affinity/test_lint.py::test_arguments_that_nobody_here_goes_by_are_no_fault",
     ),
+    Bug(
+        "who names the scheduler's file has the default weight",
+        "features.node_affinity.section",
+        "    block = structs.replace(config.section(NodeAffinityArgs), added_affinity=added)\n",
+        "    block = NodeAffinityArgs(added_affinity=added)\n",
+        "features/node_affinity/test_scheduler_file.py::test_the_file_changes_no_other_argument",
+    ),
 )

@@ -27,7 +27,13 @@ def profile(added: Any, name: str = "default-scheduler") -> dict[str, Any]:
 
 
 def load(ours: dict[str, Any], *profiles: Any, kind: str = "KubeSchedulerConfiguration") -> Any:
-    """Load a configuration beside a scheduler's file."""
+    """Load a configuration beside a scheduler's file; return what is added."""
+    return loaded(ours, *profiles, kind=kind).added_affinity
+
+
+def loaded(
+    ours: dict[str, Any], *profiles: Any, kind: str = "KubeSchedulerConfiguration"
+) -> NodeAffinityArgs:
     head = {"apiVersion": config.API_VERSION, "kind": config.KIND}
     files = {
         "ours.yaml": json.dumps(head | ours),
@@ -38,7 +44,7 @@ def load(ours: dict[str, Any], *profiles: Any, kind: str = "KubeSchedulerConfigu
         return files[str(path)]
 
     flags = argparse.Namespace(config="ours.yaml", scheduler_config="scheduler.yaml")
-    return layers.load(flags, read).section(NodeAffinityArgs).added_affinity
+    return layers.load(flags, read).section(NodeAffinityArgs)
 
 
 def test_what_is_required_counts_everywhere() -> None:
@@ -49,6 +55,12 @@ def test_what_is_required_counts_everywhere() -> None:
 def test_what_is_preferred_counts_where_the_extender_scores() -> None:
     found = load({"plugins": ["NodeAffinity"]}, profile(ADDED))
     assert json.loads(found.as_json())[PREFERRED] == PREFERS
+
+
+@pytest.mark.parametrize("profiles", [[], [profile(ADDED)]])
+def test_the_file_changes_no_other_argument(profiles: list[Any]) -> None:
+    found = loaded({"plugins": ["NodeAffinity"], "nodeAffinity": {"weight": 7}}, *profiles)
+    assert (found.weight, found.scheduler_config_file) == (7, Path("scheduler.yaml"))
 
 
 @pytest.mark.parametrize("profiles", [[], [{}], [profile(None)]])

@@ -59,4 +59,58 @@ BUGS: Final = (
         "await self._renew(preemption, seen)",
         "features/refused_pods/test_preemption.py::test_a_nomination_that_is_wiped_out_is_set_again_once_while_victims_go",
     ),
+    Bug(
+        "a hint is taken for the node of an earlier preemption",
+        "features.refused_pods.part",
+        "            is_hint=lambda uid: nomination is not None and nomination.nominates(uid),\n",
+        "",
+        "features/refused_pods/test_part.py"
+        "::test_a_node_that_a_hint_names_is_not_one_where_victims_were_to_go",
+    ),
+    Bug(
+        "of the lesser pods nominated there one looks elsewhere",
+        "features.refused_pods.victim_sets",
+        "self._patches.change(each, node, None) for each in lesser)",
+        "self._patches.change(each, node, None) for each in lesser[:1])",
+        "features/refused_pods/test_preemption_places.py::test_lesser_nominations_on_the_node_end",
+    ),
+    Bug(
+        "a withdrawal that is tried again halves the window again",
+        "features.refused_pods.nominations",
+        "        if nomination.ending is None:\n            self._window.note(result)\n",
+        "        self._window.note(result)\n",
+        "features/refused_pods/test_nomination_limits.py"
+        "::test_a_withdrawal_that_is_asked_for_again_does_not_halve_once_more_what_may_be_open",
+    ),
+    Bug(
+        "a withdrawal is remembered from its beginning",
+        "features.refused_pods.records",
+        "            withdrawal.at = self._clock()\n",
+        "",
+        "features/refused_pods/test_giving_way.py::test_claims_and_withdrawals_are_forgotten",
+    ),
+    Bug(
+        "a set of victims that is over says where to go on",
+        "features.refused_pods.victim_sets",
+        "        record.last_node = None\n        self._put_off(record)\n",
+        "        self._put_off(record)\n",
+        "features/refused_pods/test_preemption.py"
+        "::test_a_place_that_was_of_no_use_is_not_gone_back_to",
+    ),
+    Bug(
+        "who was forbidden to evict is allowed once the rest is over",
+        "features.refused_pods.evictions",
+        'want of the right to."""\n        self._allowed = False\n',
+        'want of the right to."""\n',
+        "features/refused_pods/test_preemption_refused.py"
+        "::test_without_the_right_any_more_nothing_further_is_begun",
+    ),
+    Bug(
+        "a search that left nodes out counts as one of all",
+        "features.refused_pods.hints",
+        "whole = not (refusal.tried or placements) and self._chooser.looks_everywhere(pod)",
+        "whole = self._chooser.looks_everywhere(pod)",
+        "features/refused_pods/test_nomination_ends.py"
+        "::test_a_node_that_was_of_no_use_is_pointed_to_again_though_nothing_has_changed",
+    ),
 )

@@ -412,9 +412,11 @@ def test_claims_and_withdrawals_are_forgotten() -> None:
     first = records.refuse(model_pod(ONE))
     with records.withdrawing(first, "b") as withdrawal:
         withdrawal.fate = Patched.DONE
+        now = 10.0
     records.admit(first)
-    assert first.state(now) is State.WITHDRAWN
-    now = max(CLAIM_SECONDS, REMEMBERED_SECONDS)
+    now += REMEMBERED_SECONDS - 1
+    assert first.state(now) is State.WITHDRAWN, "as long from its end on"
+    now += 1
     assert first.state(now) is State.OVER
     second = records.claim(model_pod(TWO), {"b"})
     with records.withdrawing(second, "b"):

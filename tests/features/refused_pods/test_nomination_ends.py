@@ -107,6 +107,18 @@ async def test_a_hint_that_nobody_takes_is_withdrawn() -> None:
     assert rig.api.made[2:] == [("two", None, "b")], "there is no other"
 
 
+async def test_a_node_that_was_of_no_use_is_pointed_to_again_though_nothing_has_changed() -> None:
+    """A search that leaves it out finds nothing, which says nothing about the next one."""
+    rig = NominationRig(ONE.on("a"), TWO)
+    rig.refuse(TWO)
+    await rig.pass_time()
+    await rig.pass_time(PATIENCE)
+    assert rig.api.made == [("two", None, "b"), ("two", "b", None)]
+    await rig.tick()
+    await rig.pass_time(PATIENCE)
+    assert rig.api.made[2:3] == [("two", None, "b")]
+
+
 async def test_a_hint_that_the_scheduler_wiped_out_is_renewed() -> None:
     rig = NominationRig(ONE.on("a"), TWO)
     rig.refuse(TWO)

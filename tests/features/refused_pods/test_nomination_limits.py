@@ -141,6 +141,42 @@ async def test_a_withdrawal_that_the_api_server_refuses_is_asked_for_again() -> 
     assert rig.controller.outstanding == 0
 
 
+async def test_a_withdrawal_that_is_asked_for_again_does_not_halve_once_more_what_may_be_open() -> (
+    None
+):
+    most = 4 * FIRST_OPEN
+    crowd = [pod(f"p{number:03}") for number in range(3 * most)]
+    rig = NominationRig(*crowd, most=most, per_second=1_000)
+    rig.api.shown = False
+    for raw in crowd:
+        rig.refuse(raw)
+    await rig.pass_time()
+    done = 0
+    while rig.controller.outstanding < most:
+        for name, _, _ in rig.api.made[done:]:
+            rig.state.upsert_pod(model_pod(pod(name).on("a")))
+        done = len(rig.api.made)
+        await rig.tick()
+    # One of them is left: the others are taken, and nothing more is refused.
+    *taken, last = [name for name, _, _ in rig.api.made[done:]]
+    for raw in crowd:
+        rig.controller.admitted(model_pod(raw))
+    for name in taken:
+        rig.state.upsert_pod(model_pod(pod(name).on("a")))
+    await rig.tick()
+    assert rig.controller.outstanding == 1
+    show(rig.state, last, rig.api.made[-1][2])
+    rig.api.error = ApiError(429, "TooManyRequests", "not now")
+    await rig.pass_time(PATIENCE)
+    rig.api.error, rig.api.shown = None, False
+    await rig.pass_time(PATIENCE)
+    assert rig.controller.outstanding == 0
+    for raw in crowd:
+        rig.refuse(raw)
+    await rig.pass_time()
+    assert rig.controller.outstanding == most // 2
+
+
 @pytest.mark.parametrize("lags", ["watch", "scheduler"])
 async def test_who_still_shows_a_hint_that_was_withdrawn_does_not_end_the_next_one(
     lags: str,

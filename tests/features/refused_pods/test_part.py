@@ -15,8 +15,12 @@ from extender.core.kube.reader import ObjectReader
 from extender.core.metrics import Metrics
 from extender.core.parts import Context, build_parts
 from extender.core.source import ApiServer, Source, StillPicture, pod_reader
+from extender.core.verbs.plugins import Refused
 from extender.core.warm_up import WarmUp
+from extender.features.refused_pods.hints import HintController
 from extender.features.refused_pods.part import HINTS, PREEMPTIONS, Helping
+from tests.builders import model_pod, pod
+from tests.important_pods import HIGH, LOW
 from tests.kube.rig import credentials_for
 
 FILES = Source("files", StillPicture({}, {}))
@@ -94,3 +98,23 @@ async def test_each_goes_by_its_own_switch(
     assert [*tasks] == names
     assert any(each.pointer is not None for each in part.hooks) == hints
     assert any(each.preemptor is not None for each in part.hooks) == preemption
+
+
+async def test_a_node_that_a_hint_names_is_not_one_where_victims_were_to_go(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(HintController, "nominates", lambda _, uid: uid == "hinted")
+    async with ApiClient(credentials_for("http://127.0.0.1:1")) as client:
+        objects = ObjectReader(client, pod_reader(context(FILES).config))
+        shared = context(Source("a test", StillPicture({}, {}), api=ApiServer(client, objects)))
+        shared.state.upsert_pod(model_pod(pod("lesser").priority(LOW).on("a")))
+        (preemption,) = (each for each in built(shared).hooks if each.preemptor is not None)
+        none: Refused = ()
+        for uid in ("hinted", "preempting"):
+            raw = pod("important").uid(uid).priority(HIGH).nominated("a")
+            preemption.refused(model_pod(raw), none)
+        found = {uid: preemption._records.get(uid) for uid in ("hinted", "preempting")}
+    assert {uid: each and each.last_node for uid, each in found.items()} == {
+        "hinted": None,
+        "preempting": "a",
+    }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from extender.core.timing import LONGEST_PAUSE_SECONDS
 from extender.features.refused_pods.record import FIRST_RENEWAL_SECONDS
 from extender.features.refused_pods.victim_sets import (
     BINDING_SECONDS,
@@ -245,3 +246,17 @@ async def test_a_place_that_is_not_taken_after_all_is_given_up() -> None:
     await rig.pass_time(BINDING_SECONDS)
     assert rig.done("nominate")[1:] == ["nominate important a->None"]
     assert rig.counts() == {"started": 1, "useless": 1}
+
+
+async def test_a_place_that_was_of_no_use_is_not_gone_back_to() -> None:
+    rig = PreemptionRig([A, B], ON_A, ON_B, important())
+    rig.refuse()
+    await rig.pass_time()
+    await rig.tick()
+    await rig.pass_time(BINDING_SECONDS)
+    assert rig.counts() == {"started": 1, "useless": 1}
+    rig.api.pods["default-another"] = model_pod(db("another", "a", HIGH - 1))
+    rig.api.show()
+    rig.refuse()
+    await rig.pass_time(LONGEST_PAUSE_SECONDS)
+    assert rig.evicted() == ["on-a", "on-b"], "the one of B is less important by now"

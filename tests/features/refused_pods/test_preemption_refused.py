@@ -11,8 +11,9 @@ from extender.core.timing import LONGEST_PAUSE_SECONDS
 from extender.features.refused_pods.evictions import DENIED_SECONDS
 from extender.features.refused_pods.preemption import FIRST_PAUSE_SECONDS
 from extender.features.refused_pods.victim_sets import EVICTING_SECONDS
+from tests.builders import model_pod
 from tests.features.refused_pods.preempting import ON_A, ON_B, A, B, PreemptionRig
-from tests.important_pods import important
+from tests.important_pods import db, important
 
 # Faults
 
@@ -43,6 +44,27 @@ async def test_without_the_right_it_says_so_once_and_nobody_is_nominated(
     rig.api.fails = lambda _: None
     await rig.pass_time(DENIED_SECONDS)
     assert rig.evicted() == ["on-a"], "somebody has granted it"
+
+
+async def test_without_the_right_any_more_nothing_further_is_begun() -> None:
+    rig = PreemptionRig([A], ON_A, important(), important("second"))
+    rig.refuse()
+    await rig.pass_time()
+    rig.api.bind("important", "a")
+    rig.api.pods["default-more"] = model_pod(db("more", "a"))
+    rig.api.show()
+    rig.api.fails = refuses("try", "delete")  # type: ignore[assignment]
+    for _ in range(2):
+        rig.refuse("second")
+        await rig.pass_time()
+        await rig.pass_time(EVICTING_SECONDS)
+    assert rig.counts() == {"started": 2, "bound": 1, "failed": 1}
+    begun = rig.done()
+    for _ in range(3):
+        rig.refuse("second")
+        await rig.pass_time()
+        await rig.pass_time(DENIED_SECONDS)
+    assert rig.done() == begun
 
 
 @pytest.mark.parametrize("word", ["mark", "delete"])
