@@ -89,7 +89,7 @@ class Monitoring:
             f"https:kube-scheduler-{each.metadata.name}:{SCHEDULER_PORT}" for each in nodes.items
         ]
         base = "/api/v1/namespaces/kube-system/pods"
-        return [_text(await self.client.get(f"{base}/{name}/proxy/metrics", {})) for name in names]
+        return [_text(await self.client.get_text(f"{base}/{name}/proxy/metrics")) for name in names]
 
     async def query(self, query: str, at: float) -> list[Sample]:
         """Ask Prometheus for the value at a moment, in seconds since the epoch."""

@@ -101,6 +101,10 @@ class ApiClient:
         """Return the body of a successful answer."""
         return await self._call(ApiCall("GET", path, Flow.READS, params), within)
 
+    async def get_text(self, path: str) -> bytes:
+        """Return what the API server passes on from others, such as metrics, which is no JSON."""
+        return await self._answer(ApiCall("GET", path, Flow.READS, {}), None)
+
     async def post(
         self,
         path: str,
@@ -136,6 +140,16 @@ class ApiClient:
         return await self._call(ApiCall("DELETE", path, Flow.EVICTIONS, content=Body(body)), within)
 
     async def _call(self, call: ApiCall, within: float | None) -> bytes:
+        body = await self._answer(call, within)
+        if not body.lstrip().startswith(b"{"):
+            # A proxy may say 200 in its place, to a request that never came there.
+            said = excerpt(body)
+            raise BrokenAnswerError(
+                f"{call.path}: the answer is not what the API server sends: {said}"
+            )
+        return body
+
+    async def _answer(self, call: ApiCall, within: float | None) -> bytes:
         call.deadline = None if within is None else self._clock() + within
         try:
             async with asyncio.timeout(within):
@@ -147,16 +161,11 @@ class ApiClient:
 
     async def _read(self, response: aiohttp.ClientResponse, path: str) -> bytes:
         try:
-            body = await response.read()
+            return await response.read()
         except (aiohttp.ClientError, TimeoutError, OSError) as failure:
             raise BrokenAnswerError(f"{path}: {words(failure)}") from failure
         finally:
             response.release()
-        if not body.lstrip().startswith(b"{"):
-            # A proxy may say 200 in its place, to a request that never came there.
-            said = excerpt(body)
-            raise BrokenAnswerError(f"{path}: the answer is not what the API server sends: {said}")
-        return body
 
     @contextlib.asynccontextmanager
     async def stream(self, path: str, params: Mapping[str, str]) -> AsyncIterator[Lines]:

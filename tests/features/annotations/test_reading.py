@@ -352,15 +352,16 @@ def test_what_is_broken_is_named(value: Any, path: str, what: str) -> None:
 def test_terms_are_checked_and_counted_on_each_side_in_each_strength(
     side: str, strength: str
 ) -> None:
+    weighs = strength == PREFERRED
+
     def broken(*terms: Any) -> tuple[str, str]:
         weighted = [{"weight": 1, "podAffinityTerm": each} for each in terms]
-        read = model_pod(annotated(OWN, {side: {strength: weighted if soft else [*terms]}}))
+        read = model_pod(annotated(OWN, {side: {strength: weighted if weighs else [*terms]}}))
         assert read.spec.broken_rules is not None
         return read.spec.broken_rules
 
-    soft = strength == PREFERRED
     path, what = broken(term("a b", WEB))
-    below = ".podAffinityTerm" if soft else ""
+    below = ".podAffinityTerm" if weighs else ""
     assert (path, "'a b'" in what) == (f"{AT}.{side}.{strength}[0]{below}.topologyKey", True)
     path, what = broken(*[term(ZONE, WEB)] * (OF_RULES.terms + 1))
     assert path == AT

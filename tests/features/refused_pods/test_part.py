@@ -19,6 +19,7 @@ from extender.core.verbs.plugins import Refused
 from extender.core.warm_up import WarmUp
 from extender.features.refused_pods.hints import HintController
 from extender.features.refused_pods.part import HINTS, PREEMPTIONS, Helping
+from extender.features.refused_pods.preemption import PreemptionController
 from tests.builders import model_pod, pod
 from tests.important_pods import HIGH, LOW
 from tests.kube.rig import credentials_for
@@ -109,6 +110,7 @@ async def test_a_node_that_a_hint_names_is_not_one_where_victims_were_to_go(
         shared = context(Source("a test", StillPicture({}, {}), api=ApiServer(client, objects)))
         shared.state.upsert_pod(model_pod(pod("lesser").priority(LOW).on("a")))
         (preemption,) = (each for each in built(shared).hooks if each.preemptor is not None)
+        assert isinstance(preemption, PreemptionController)
         none: Refused = ()
         for uid in ("hinted", "preempting"):
             raw = pod("important").uid(uid).priority(HIGH).nominated("a")

@@ -93,6 +93,7 @@ BUGS: Final = (
         "a replica that loses the lead writes the rest of its costs",
         "features.scale_down.controller",
         "            if not self._leadership.leads:\n"
+        "                self._led = False\n"
         "                return None\n"
         "            if (rest",
         "            if (rest",
