@@ -54,7 +54,11 @@ class Recorder:
         wait = self._waits.pop(identity, FIRST_RETRY_SECONDS)
         if pod is None or not pod.status.judged or pod.status.record:
             return
-        why = await self._record(pod, pod.status.judged)
+        unexpected: Exception | None = None
+        try:
+            why = await self._record(pod, pod.status.judged)
+        except Exception as error:  # noqa: BLE001 - the next pod may fare better
+            why, unexpected = "an unexpected error", error
         if why is None:
             return
         says = (
@@ -62,6 +66,6 @@ class Recorder:
             "nobody away after a restart of the extender; that needs the right to patch "
             "pods/status: %s"
         )
-        self._log.log(logging.WARNING, says, says, pod.key, why)
+        self._log.log(logging.WARNING, says, says, pod.key, why, exc_info=unexpected)
         if self._queue.add_after(identity, wait):
             self._waits[identity] = min(2 * wait, LAST_RETRY_SECONDS)

@@ -36,14 +36,17 @@ class Rig:
     def __init__(self) -> None:
         self.state = ClusterState(scope=COVERS_ALL)
         self.written: list[tuple[str, str]] = []
-        self.failures: list[str] = []
+        self.failures: list[str | Exception] = []
         self._changed = asyncio.Event()
 
     async def record(self, placed: ModelPod, digest: str) -> str | None:
         """Take a record, or refuse it."""
         self.written.append((placed.key, digest))
         self._changed.set()
-        return self.failures.pop() if self.failures else None
+        failure = self.failures.pop() if self.failures else None
+        if isinstance(failure, Exception):
+            raise failure
+        return failure
 
     async def until(self, number: int) -> None:
         """Wait for so many."""
@@ -136,7 +139,10 @@ async def test_a_record_that_failed_is_tried_again(
     assert "the right to patch pods/status: timeout" in caplog.text
 
 
-async def test_each_try_of_a_record_waits_twice_as_long(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("failure", ["403: forbidden", RuntimeError("a bug")], ids=str)
+async def test_each_try_of_a_record_waits_twice_as_long(
+    monkeypatch: pytest.MonkeyPatch, failure: str | Exception
+) -> None:
     waits: list[float] = []
 
     add = WorkQueue.add_after
@@ -148,7 +154,7 @@ async def test_each_try_of_a_record_waits_twice_as_long(monkeypatch: pytest.Monk
 
     monkeypatch.setattr(WorkQueue, "add_after", add_after)
     async with recorded() as rig:
-        rig.failures = ["403: forbidden"] * 8
+        rig.failures = [failure] * 8
         rig.ask(Pod(RULED))
         rig.show(Pod(RULED).on("a"))
         await rig.until(9)
