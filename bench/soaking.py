@@ -101,9 +101,10 @@ class Users:
         await each_second(self._second)
 
     async def _second(self, second: int) -> None:
-        await self._place(second)
-        await self._change(second)
-        await self._end(second - LIVES_S)
+        with suppress(aiohttp.ClientError):  # the API server cuts what takes it a minute
+            await self._place(second)
+            await self._change(second)
+            await self._end(second - LIVES_S)
 
     async def _place(self, second: int) -> None:
         await self._ensure_space(second)
