@@ -66,8 +66,8 @@ class QuotaLedger(Ledger):
         """Pods in scope that count."""
         self._in: dict[str, dict[str, QuotaInUse]] = {}
         self._charges: dict[str, dict[Charge, int]] = {}
-        self._places: dict[tuple[str, Charge], int] = {}
-        """How many places a pod has, by its uid and what it is charged for."""
+        self._places: dict[tuple[str, str, Charge], int] = {}
+        """How many places a pod has, by its key, uid and what it is charged for."""
         self.namespaces: Final[Collection[str]] = self._charges.keys()
         """Those that have pods in scope, whether these count or not."""
         self._unusual: set[str] = set()
@@ -133,8 +133,9 @@ class QuotaLedger(Ledger):
         charge, namespace = pod.facet(CHARGE), pod.pod_class.namespace
         if charge is None:
             return
-        before = self._places.get((pod.uid, charge), 0)
-        shift(self._places, (pod.uid, charge), sign)
+        place = pod.key, pod.uid, charge
+        before = self._places.get(place, 0)
+        shift(self._places, place, sign)
         if before and before + sign:
             return
         charges = self._charges.setdefault(namespace, {})
@@ -266,7 +267,7 @@ class QuotaLedger(Ledger):
 
 def _once(pods: Iterable[Pod]) -> Collection[Pod]:
     """Return pods as they are charged for: once, however many places are reserved for one."""
-    return {(each.uid, each.facet(CHARGE)): each for each in pods}.values()
+    return {(each.key, each.uid, each.facet(CHARGE)): each for each in pods}.values()
 
 
 def use_of(quota: ResourceQuota, charges: Mapping[Charge, int]) -> dict[str, int]:

@@ -6,10 +6,7 @@ from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 from extender.core.model.facets import Facet, read_number
-
-COST_ANNOTATION: Final = "controller.kubernetes.io/pod-deletion-cost"
-GIVEN_COST_ANNOTATION: Final = "affinity-extender.io/deletion-cost"
-"""The same value again tells that we gave it."""
+from extender.features.scale_down import COST_ANNOTATION, GIVEN_COST_ANNOTATION
 
 
 class DeletionCost(NamedTuple):

@@ -9,7 +9,7 @@ from msgspec import Meta
 from extender.core.config.conditions import WRITING
 from extender.core.config.connections import Block
 from extender.core.config.features import Feature, Maturity, Right, Trace, Want
-from extender.features.scale_down.cost import COST_ANNOTATION, GIVEN_COST_ANNOTATION
+from extender.features.scale_down import COST_ANNOTATION, GIVEN_COST_ANNOTATION
 
 
 class ScaleDown(Block, frozen=True, kw_only=True):

@@ -26,7 +26,8 @@ def mismatches(state: ClusterState) -> list[str]:
     if quotas is None:
         return []
     truth: dict[str, Counter[Charge]] = {}
-    for pod in {(each.uid, each.facet(CHARGE)): each for each in state.placed_pods}.values():
+    once = {(each.key, each.uid, each.facet(CHARGE)): each for each in state.placed_pods}
+    for pod in once.values():
         charge, namespace = pod.facet(CHARGE), pod.pod_class.namespace
         if charge and (not charge.by_annotation or state.scope.covers(namespace)):
             truth.setdefault(namespace, Counter())[charge] += 1

@@ -71,7 +71,8 @@ class Binds(Binding):
     def leave_out_of_quotas(self, name: str, uid: str) -> None:
         """Judge a pod without itself: nothing of it may be in use."""
         key = f"default/{name}"
-        others = [each for each in self.state.placed_pods if (each.key, each.uid) != (key, uid)]
+        # A pod that may turn up on several nodes uses a quota once.
+        others = {(each.key, each.uid) for each in self.state.placed_pods} - {(key, uid)}
         with self.state.without(key, uid):
             assert quotas_of(self.state).pods == len(others)
 

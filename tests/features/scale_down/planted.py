@@ -15,8 +15,9 @@ from extender.core.cluster.view import ClusterView
 from extender.core.kube.calls import pod_path
 from extender.core.kube.limits import WITHIN
 from extender.core.model.keys import Identity
+from extender.features.scale_down import COST_ANNOTATION
 from extender.features.scale_down.controller import CostController
-from extender.features.scale_down.cost import COST_ANNOTATION, CostFacet, DeletionCost
+from extender.features.scale_down.cost import CostFacet, DeletionCost
 from extender.features.scale_down.ledger import Replica, Replicas
 from extender.features.scale_down.rules import Correction
 from extender.features.scale_down.writer import ApiCostWriter

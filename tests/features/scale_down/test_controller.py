@@ -19,19 +19,14 @@ from extender.core.metrics import Metrics
 from extender.core.model.keys import Identity
 from extender.core.model.objects import Pod as ModelPod
 from extender.core.warm_up import WarmUp
-from extender.features.scale_down import controller
+from extender.features.scale_down import COST_ANNOTATION, GIVEN_COST_ANNOTATION, controller
 from extender.features.scale_down.controller import (
     FAILED_SECONDS,
     REST_SECONDS,
     CostController,
     CostLimits,
 )
-from extender.features.scale_down.cost import (
-    COST,
-    COST_ANNOTATION,
-    GIVEN_COST_ANNOTATION,
-    DeletionCost,
-)
+from extender.features.scale_down.cost import COST, DeletionCost
 from extender.features.scale_down.ledger import Replica
 from extender.features.scale_down.part import Ranking
 from extender.features.scale_down.rules import Correction, corrections

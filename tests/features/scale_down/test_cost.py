@@ -6,12 +6,8 @@ import json
 
 import pytest
 
-from extender.features.scale_down.cost import (
-    COST,
-    COST_ANNOTATION,
-    GIVEN_COST_ANNOTATION,
-    DeletionCost,
-)
+from extender.features.scale_down import COST_ANNOTATION, GIVEN_COST_ANNOTATION
+from extender.features.scale_down.cost import COST, DeletionCost
 from tests.builders import pod
 from tests.features.scale_down.ranked import READER
 

@@ -16,13 +16,8 @@ from extender.core.model.keys import Key
 from extender.core.model.objects import Pod as ModelPod
 from extender.core.wire.objects import PodReader
 from extender.diagnosis.verbs.topologies import topologies
-from extender.features.scale_down import rules
-from extender.features.scale_down.cost import (
-    COST,
-    COST_ANNOTATION,
-    GIVEN_COST_ANNOTATION,
-    DeletionCost,
-)
+from extender.features.scale_down import COST_ANNOTATION, GIVEN_COST_ANNOTATION, rules
+from extender.features.scale_down.cost import COST, DeletionCost
 from extender.features.scale_down.rules import (
     STEP,
     Correction,

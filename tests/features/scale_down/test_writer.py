@@ -13,7 +13,8 @@ from extender.core.kube.client import ApiClient
 from extender.core.kube.reader import ObjectReader
 from extender.core.model.keys import Identity, Key
 from extender.core.wire.objects import PodReader
-from extender.features.scale_down.cost import COST_ANNOTATION, FACETS, GIVEN_COST_ANNOTATION
+from extender.features.scale_down import COST_ANNOTATION, GIVEN_COST_ANNOTATION
+from extender.features.scale_down.cost import FACETS
 from extender.features.scale_down.writer import ApiCostWriter
 from tests.kube.marking import Marking
 from tests.kube.rig import credentials_for
