@@ -114,8 +114,7 @@ class MatchingPodSets:
 
         They may change between two steps.
         """
-        oldest = self.__iter__
-        while (counted := next(oldest(), None)) is not None and counted.asked < self._period:
+        while (counted := next(iter(self), None)) is not None and counted.asked < self._period:
             self.give_up(counted)
             yield counted
         self._period += 1
