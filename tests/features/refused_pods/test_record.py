@@ -20,18 +20,14 @@ SOON, LATE = LAG_SECONDS / 2, LAG_SECONDS
     [
         pytest.param(WAITS(node="a"), SOON, True, "bound", True, id="bound there"),
         pytest.param(WAITS(node="b"), SOON, True, "elsewhere", True, id="bound elsewhere"),
-        pytest.param(
-            WAITS(node="b", certain=False), SOON, True, None, True, id="a bind is unclear"
-        ),
+        pytest.param(WAITS(node="b", certain=False), SOON, True, None, True, id="perhaps bound"),
         pytest.param(WAITS(known=False), SOON, True, "gone", True, id="gone"),
         pytest.param(WAITS(nominated="a"), SOON, False, None, True, id="nominated there"),
         pytest.param(WAITS(), LATE, False, None, False, id="its nomination was never shown"),
         pytest.param(WAITS(), LATE, True, None, True, id="its nomination was wiped out"),
         pytest.param(WAITS(nominated="b"), SOON, False, None, False, id="the watch may be behind"),
         pytest.param(WAITS(nominated="b"), LATE, False, "overtaken", False, id="the watch is not"),
-        pytest.param(
-            WAITS(nominated="b"), SOON, True, "overtaken", False, id="it showed ours first"
-        ),
+        pytest.param(WAITS(nominated="b"), SOON, True, "overtaken", False, id="it showed ours"),
     ],
 )
 def test_what_becomes_of_a_preemption(
