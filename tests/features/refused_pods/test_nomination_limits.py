@@ -356,3 +356,19 @@ def test_pods_that_the_watch_does_not_show_push_out_none_that_it_shows() -> None
         records.admit(record)
     assert forgotten == ["default-0", "default-old", "default-last"]
     assert len([*records.refused]) == len(records) == MOST_UNSHOWN
+
+
+@pytest.mark.parametrize("later", [True, False], ids=["shown later", "not shown later"])
+@pytest.mark.parametrize("first", [True, False], ids=["shown first", "not shown first"])
+def test_a_pod_is_kept_once_whether_it_is_shown_or_not(*, first: bool, later: bool) -> None:
+    shown = {"it": first}
+    records: Records[Nomination] = Records(
+        lambda: 0.0, lambda _: None, hint_bounds(), lambda each: shown.get(each.uid, False)
+    )
+    records.refuse(model_pod(ONE.uid("it")))
+    shown["it"] = later
+    records.refuse(model_pod(ONE.uid("it")))
+    assert [each.uid for each in records.refused] == ["it"]
+    for number in range(MOST_UNSHOWN):
+        records.refuse(model_pod(ONE.uid(str(number))))
+    assert ("it" in {each.uid for each in records.refused}) is later
