@@ -481,6 +481,23 @@ async def test_of_a_bind_that_is_given_up_beside_others_no_place_is_left() -> No
     assert not [*rig.state.reservations]
 
 
+async def test_who_waits_for_a_bind_that_is_given_up_is_judged_again_at_once() -> None:
+    rig, pair = BindRig(ONE, NEAR), Pair("another is refused")
+    rig.binds._company = pair
+    first = asyncio.create_task(rig.binds.answer(orjson.dumps(binding(ONE, "a"))))
+    async with asyncio.timeout(WAIT):
+        await pair.one.wait()
+    assert pair.attempts[0].stands()
+    rig.binds._company = None
+    second = asyncio.create_task(rig.binds.answer(orjson.dumps(binding(NEAR, "a"))))
+    for over in (False, True):
+        for _ in range(9):
+            await asyncio.sleep(0)
+        assert (first.done(), second.done()) == (over, over)
+        pair.both.set()
+    assert "pod affinity rules" in orjson.loads(second.result())["Error"]
+
+
 async def test_a_place_is_held_for_as_long_as_its_bind_is_under_way(aiohttp_client: Any) -> None:
     rig = BindRig(ONE, TWO)
     client = await aiohttp_client(rig.app)

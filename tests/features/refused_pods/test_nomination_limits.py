@@ -12,6 +12,7 @@ from aiohttp.web import Application, Request
 
 from extender.core.errors import ApiError, ExtenderError, ObjectError
 from extender.core.web.app import callbacks_app
+from extender.features.refused_pods import hints
 from extender.features.refused_pods.hints import (
     CLOSING_SECONDS,
     hint_bounds,
@@ -372,3 +373,25 @@ def test_a_pod_is_kept_once_whether_it_is_shown_or_not(*, first: bool, later: bo
     for number in range(MOST_UNSHOWN):
         records.refuse(model_pod(ONE.uid(str(number))))
     assert ("it" in {each.uid for each in records.refused}) is later
+
+
+async def test_each_search_is_followed_by_a_rest_of_its_own(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rig, rests = NominationRig(ONE, TWO), list[float]()
+    chooser = rig.controller._chooser
+    choose = chooser.choose
+
+    def slowly(*args: Any, **more: Any) -> str | None:
+        rig.now += 0.01
+        return choose(*args, **more)
+
+    async def rest(seconds: float) -> None:
+        rests.append(seconds)
+
+    monkeypatch.setattr(chooser, "choose", slowly)
+    monkeypatch.setattr(hints.asyncio, "sleep", rest)
+    for each in (ONE, TWO):
+        rig.refuse(each)
+        await rig.pass_time()
+    assert [each for each in rests if each] == [pytest.approx(hints.PAUSE_FACTOR * 0.01)] * 2
