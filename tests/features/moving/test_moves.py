@@ -363,6 +363,18 @@ async def test_many_controllers_are_considered_in_several_turns(
     assert (turns, len(considered)) == ([2, 4], 5)
 
 
+@pytest.mark.parametrize("age", [0.0, 10.0, HOUR - 10.0])
+def test_each_move_counts_for_its_own_hour_whenever_it_was_heard_of(age: float) -> None:
+    clock = Clock(1_000_000.0)
+    hour = LastHour(clock, per_minute=10)
+    hour.take("shop")
+    hour.inherit({"bank": (3, age)})
+    assert hour.moves == {"shop": 1, "bank": 3}
+    clock.now += HOUR - age
+    assert hour.moves.get("bank") is None
+    assert hour.moves.get("shop") == (1 if age else None)
+
+
 @pytest.mark.parametrize("other", ["bank", "zoo"])
 def test_a_move_that_came_to_nothing_is_given_back_whatever_was_heard_of_meanwhile(
     other: str,
