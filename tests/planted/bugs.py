@@ -786,7 +786,6 @@ BUGS = (
         "core.kube.watching",
         "                if len(snapshot) > before:\n                    patience.renew()\n",
         "                patience.renew()\n",
-        "kube/test_misbehaving.py"
-        "::test_initial_events_that_never_end_are_listed_in_pages_from_then_on",
+        "kube/test_misbehaving.py::test_only_an_object_that_is_new_is_progress_of_a_stream",
     ),
 )
