@@ -788,4 +788,18 @@ BUGS = (
         "                patience.renew()\n",
         "kube/test_misbehaving.py::test_only_an_object_that_is_new_is_progress_of_a_stream",
     ),
+    Bug(
+        "an event about a pod wakes one of those who wait for it",
+        "core.controllers.pod_events",
+        "        for each in self._waiting.get(uid, ()):\n",
+        "        for each in self._waiting.get(uid, ())[:1]:\n",
+        "controllers/test_pod_events.py::test_several_wait_for_the_end_of_a_pod",
+    ),
+    Bug(
+        "the time to hold domains runs while none is held",
+        "core.cluster.ledgers.nominated_pods",
+        "hold.since = now if uid in self._preempting else None",
+        "hold.since = now",
+        "verbs/test_held_domains.py::test_its_time_runs_only_while_it_holds_any",
+    ),
 )

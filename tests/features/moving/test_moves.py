@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from itertools import pairwise
+from itertools import pairwise, permutations
 from random import Random
 
 import pytest
 
+from extender.core.cluster.state import ClusterState
 from extender.core.kube.failures import NoAnswerError
 from extender.core.model.objects import Pod
 from extender.core.ports import Remark
@@ -22,12 +23,14 @@ from extender.features.moving.moves import (
     LATE_SECONDS,
     PROVEN_SECONDS,
     REPLACED_SECONDS,
+    Moves,
 )
 from extender.features.moving.ports import Eviction
 from extender.features.moving.rules.evicting import Outcome
 from extender.features.moving.written import MOST_BYTES, WrittenController, WrittenMoves
 from tests.builders import HOST, ZONE, model_node, node, selector, term
 from tests.clock import Clock
+from tests.features.moving.booked import books_over
 from tests.features.moving.moving import GRACE, SETTLE, App, Cluster
 
 HOUR = 3600.0
@@ -361,6 +364,20 @@ async def test_many_controllers_are_considered_in_several_turns(
     monkeypatch.setattr(it.repair, "_sleep", sleep)
     await it.repair.round()
     assert (turns, len(considered)) == ([2, 4], 5)
+
+
+def test_of_what_two_leaders_have_written_the_longer_counts() -> None:
+    clock = Clock(1_000_000.0)
+    notes = (
+        WrittenController("shop", "uid", 1, 10.0, 100.0, 2, 1000.0),
+        WrittenController("shop", "uid", 2, 20.0, 50.0, 1, 500.0),
+    )
+    for order in permutations(notes):
+        moves = Moves(books_over(ClusterState()), clock, 10)
+        for each in order:
+            moves.inherit(WrittenMoves(controllers=[each]))
+        (kept,) = moves.written(0).controllers
+        assert kept == WrittenController("shop", "uid", 2, 10.0, 100.0, 2, 1000.0)
 
 
 @pytest.mark.parametrize("age", [0.0, 10.0, HOUR - 10.0])
