@@ -144,4 +144,19 @@ BUGS: Final = (
         "past.forgiven_at = now + min(each.forgiven, DAY)",
         "features/moving/test_moves.py::test_of_what_two_leaders_have_written_the_longer_counts",
     ),
+    Bug(
+        "a successor that is ready again is proven from when it was first",
+        "features.moving.moves",
+        "            move.ready_at = None\n            if now - started",
+        "            if now - started",
+        "features/moving/test_moves.py::test_a_successor_is_proven_from_when_it_was_ready_last",
+    ),
+    Bug(
+        "a successor that is being deleted has landed",
+        "features.moving.moves",
+        "if known is not None and known.status.ready and not known.status.deleting:",
+        "if known is not None and known.status.ready:",
+        "features/moving/test_moves.py"
+        "::test_a_successor_that_is_being_deleted_is_not_there_for_long",
+    ),
 )

@@ -366,6 +366,31 @@ async def test_many_controllers_are_considered_in_several_turns(
     assert (turns, len(considered)) == ([2, 4], 5)
 
 
+async def test_a_successor_is_proven_from_when_it_was_ready_last() -> None:
+    it = cluster("required")
+    app = misplaced(it, "required", replicas=4)
+    while not it.moved:
+        await it.step()
+    await it.after(5)
+    (successor,) = (each.uid for each in it.state.pods.values() if each.node not in {"a0", None})
+    again = app.pods[successor] = it.now + 4
+    while len(it.moved) < 2:
+        await it.step()
+    assert it.moved[1][0] >= again + PROVEN_SECONDS
+
+
+async def test_a_successor_that_is_being_deleted_is_not_there_for_long() -> None:
+    it = cluster("required")
+    misplaced(it, "required", replicas=4)
+    while not it.moved:
+        await it.step()
+    await it.after(5)
+    (successor,) = (each for each in it.state.pods.values() if each.node not in {"a0", None})
+    it.state.upsert_pod(successor.with_status(deleting=True))
+    await it.after(3 * PROVEN_SECONDS)
+    assert "missed" not in [each.result for each in it.history.latest()], "nor has it landed"
+
+
 def test_of_what_two_leaders_have_written_the_longer_counts() -> None:
     clock = Clock(1_000_000.0)
     notes = (
