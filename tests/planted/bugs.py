@@ -802,4 +802,12 @@ BUGS = (
         "hold.since = now",
         "verbs/test_held_domains.py::test_its_time_runs_only_while_it_holds_any",
     ),
+    Bug(
+        "where a hook finds no difference, the plugins score",
+        "core.callbacks.prioritizing",
+        "            if instead is not None:\n",
+        "            if instead is not None and instead.names:\n",
+        "callbacks/test_prioritizing.py"
+        "::test_a_hook_that_finds_no_difference_leaves_none_to_the_plugins",
+    ),
 )
