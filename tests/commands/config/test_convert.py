@@ -11,7 +11,6 @@ from extender.core.config import API_VERSION, KIND
 from extender.core.config.schema import OLD_API_VERSION
 from tests.config.test_versions import NEW, OLD
 
-
 ESCAPED = OLD_API_VERSION.replace("/", "\\/")
 
 

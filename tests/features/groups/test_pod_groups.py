@@ -59,7 +59,8 @@ class Rig:
         pytest.param(GANG, 3, False, id="a gang"),
         pytest.param({"spec": {"schedulingPolicy": {"basic": {}}}}, 0, False, id="basic"),
         pytest.param({"spec": {}}, 0, False, id="no policy"),
-        pytest.param(ApiError(404, "Not Found", "no such group"), 0, False, id="there is none"),
+        pytest.param(ApiError(404, "NotFound", "no such group"), 0, False, id="there is none"),
+        pytest.param(ApiError(404, "Not Found", "no body"), None, True, id="a proxy without a way"),
         pytest.param(ApiError(403, "Forbidden", "no right"), 0, True, id="no right to read it"),
         pytest.param(ApiError(429, "Too Many Requests", "later"), None, True, id="later"),
         pytest.param(ApiError(503, "Unavailable", "etcd"), None, True, id="a server in trouble"),
@@ -84,6 +85,15 @@ def test_a_server_of_1_36_is_asked_in_its_version() -> None:
     rig.client.missing = PATH.format("v1beta1")
     assert rig.needed() == 3
     assert rig.client.paths == [PATH.format("v1beta1"), PATH.format("v1alpha2")]
+
+
+@pytest.mark.parametrize("missing", ["v1beta1", "v1alpha2"])
+def test_a_version_that_is_not_served_says_nothing_beside_one_that_has_no_such_group(
+    missing: str,
+) -> None:
+    rig = Rig(ApiError(404, "Not Found", "the body (19 bytes) is no Status object"))
+    rig.client.missing = PATH.format(missing)
+    assert rig.needed() == 0
 
 
 def test_an_answer_is_good_for_a_moment() -> None:
