@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
-from http import HTTPStatus
 from typing import Protocol, TypeAlias
 
 from extender.core.cluster.state import ClusterState
@@ -182,7 +181,7 @@ class Evictions:
 
     def _note_failure(self, victim: Pod, error: ExtenderError) -> None:
         """Stop trying for a while if it was for want of the right to; warn of anything else."""
-        if isinstance(error, ApiError) and error.status == HTTPStatus.FORBIDDEN:
+        if isinstance(error, ApiError) and error.lacks_right:
             self._deny(error)
             return
         kind = str(error).replace(name_of(victim.key), "")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from http import HTTPStatus
+
 import pytest
 
 from extender.core.cluster.ledgers.nominated_pods import MOST_HELD_SECONDS
@@ -18,12 +20,15 @@ from tests.important_pods import db, important
 # Faults
 
 
+NO_RIGHT = 'pods "p" is forbidden: User "extender" cannot delete resource "pods" in API group ""'
+
+
 def refuses(*words: str, status: int = 403) -> object:
-    """Return what fails calls of these kinds."""
+    """Return what fails calls of these kinds, with 403 for want of the right to."""
 
     def fails(call: str) -> Exception | None:
         if call.partition(" ")[0] in words:
-            return ApiError(status, "Reason", "because")
+            return ApiError(status, "Reason", NO_RIGHT if status == HTTPStatus.FORBIDDEN else "no")
         return None
 
     return fails
@@ -44,6 +49,29 @@ async def test_without_the_right_it_says_so_once_and_nobody_is_nominated(
     rig.api.fails = lambda _: None
     await rig.pass_time(DENIED_SECONDS)
     assert rig.evicted() == ["on-a"], "somebody has granted it"
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        'admission webhook "guard" denied the request: pods that are marked so cannot be deleted',
+        "ValidatingAdmissionPolicy 'guard' with binding 'all' denied request: not this one",
+    ],
+)
+async def test_a_victim_that_admission_guards_costs_other_preemptors_nothing(said: str) -> None:
+    rig = PreemptionRig([A, B], ON_A, ON_B, important(), important("second"))
+
+    def guards(call: str) -> Exception | None:
+        guarded = call in {"try on-a", "mark on-a", "delete on-a"}
+        return ApiError(403, "Forbidden", said) if guarded else None
+
+    rig.api.fails = guards
+    rig.refuse()
+    await rig.pass_time()
+    assert rig.done() == []
+    rig.refuse("second")
+    await rig.pass_time()
+    assert rig.evicted() == ["on-b"]
 
 
 async def test_without_the_right_any_more_nothing_further_is_begun() -> None:
