@@ -194,6 +194,9 @@ class Evictions:
     def _deny(self, error: ApiError) -> None:
         """Rest; from the second time on, and log it once."""
         self._allowed = False
+        if self._clock() < self.denied_until:
+            # Of one that was asked at the same time.
+            return
         rest = DENIED_SECONDS if self._denied else FIRST_DENIED_SECONDS
         self.denied_until = self._clock() + rest
         again, self._denied = self._denied, True

@@ -75,6 +75,17 @@ async def test_what_is_denied_once_keeps_others_waiting_for_a_short_time_at_most
     assert rig.evicted() != []
 
 
+async def test_what_is_denied_for_a_moment_for_several_victims_is_tried_again_soon() -> None:
+    rig = PreemptionRig([A], ON_A, db("more", "a"), important())
+    rig.api.fails = refuses("mark")  # type: ignore[assignment]
+    rig.refuse()
+    await rig.pass_time()
+    assert rig.eviction_counts() == {"failed": 2}
+    rig.api.fails = lambda _: None
+    await rig.pass_time(2 * FIRST_DENIED_SECONDS)
+    assert sorted(rig.evicted()) == ["more", "on-a"]
+
+
 async def test_without_the_right_any_more_nothing_further_is_begun() -> None:
     rig = PreemptionRig([A], ON_A, important(), important("second"))
     rig.refuse()
