@@ -74,24 +74,17 @@ class PodGroups:
 
     async def _read(self, group: str) -> int | None:
         """Return the same, by a request."""
-        failure = None
         for api in APIS:
             try:
                 path = object_path(api, namespace_of(group), "podgroups", name_of(group))
                 body = await self._client.get(path, {}, within=WITHIN.read)
                 gang = decode(_POD_GROUP, body).spec.scheduling_policy.gang
             except ExtenderError as error:
-                if not (isinstance(error, ApiError) and error.status == HTTPStatus.NOT_FOUND):
-                    return self._unread(group, error)
-                if failure is None or error.is_missing:
-                    failure = error
-            else:
-                return 0 if gang is None else gang.min_count
-        # The API server says 404 without a reason for a version that it does not serve: of one at
-        # least it has to say that there is no such group. Else a proxy may have answered.
-        return 0 if failure is None or failure.is_missing else self._unread(group, failure)
-
-    def _unread(self, group: str, error: ExtenderError) -> int | None:
-        says = "pod group %s cannot be read, so its gang may be bound in part: %s"
-        self._log.log(logging.WARNING, "unread", says, group, error)
-        return 0 if isinstance(error, ApiError) and error.status in _FINAL else None
+                if isinstance(error, ApiError) and error.is_missing:
+                    continue  # the group, or in this version all groups
+                says = "pod group %s cannot be read, so its gang may be bound in part: %s"
+                self._log.log(logging.WARNING, "unread", says, group, error)
+                is_final = isinstance(error, ApiError) and error.status in _FINAL
+                return 0 if is_final else None
+            return 0 if gang is None else gang.min_count
+        return 0

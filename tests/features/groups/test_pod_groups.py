@@ -87,15 +87,6 @@ def test_a_server_of_1_36_is_asked_in_its_version() -> None:
     assert rig.client.paths == [PATH.format("v1beta1"), PATH.format("v1alpha2")]
 
 
-@pytest.mark.parametrize("missing", ["v1beta1", "v1alpha2"])
-def test_a_version_that_is_not_served_says_nothing_beside_one_that_has_no_such_group(
-    missing: str,
-) -> None:
-    rig = Rig(ApiError(404, "Not Found", "the body (19 bytes) is no Status object"))
-    rig.client.missing = PATH.format(missing)
-    assert rig.needed() == 0
-
-
 def test_an_answer_is_good_for_a_moment() -> None:
     rig = Rig(GANG)
     rig.needed()
