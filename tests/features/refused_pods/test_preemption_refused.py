@@ -21,6 +21,7 @@ from tests.important_pods import db, important
 NO_RIGHT = 'pods "on-a" is forbidden: User "extender" cannot delete resource "pods"'
 """As authorizers say it."""
 DENIED = 'admission webhook "keep.example.com" denied the request: it is to stay'
+GUARDED = "ValidatingAdmissionPolicy 'keep' denied request: such pods cannot be deleted"
 
 
 def refuses(*words: str, status: int = 403, why: str = NO_RIGHT) -> object:
@@ -56,6 +57,7 @@ async def test_without_the_right_it_says_so_once_and_nobody_is_nominated(
     [
         pytest.param(NO_RIGHT, 2 * FIRST_DENIED_SECONDS, id="the right, for a moment"),
         pytest.param(DENIED, 1.0, id="the deletion of one pod, by a webhook"),
+        pytest.param(GUARDED, 1.0, id="the same, by a policy in other words"),
     ],
 )
 async def test_what_is_denied_once_keeps_others_waiting_for_a_short_time_at_most(
