@@ -10,6 +10,7 @@ from extender.core.kube.failures import NoAnswerError
 from extender.core.timing import LONGEST_PAUSE_SECONDS
 from extender.features.refused_pods.evictions import DENIED_SECONDS, FIRST_DENIED_SECONDS
 from extender.features.refused_pods.preemption import FIRST_PAUSE_SECONDS
+from extender.features.refused_pods.record import LAG_SECONDS, LONGEST_RETRY_SECONDS
 from extender.features.refused_pods.victim_sets import EVICTING_SECONDS
 from tests.builders import model_pod
 from tests.features.refused_pods.preempting import ON_A, ON_B, A, B, PreemptionRig
@@ -126,6 +127,23 @@ async def test_an_eviction_that_fails_is_tried_again(word: str, status: int) -> 
     await rig.pass_time(5)
     assert rig.evicted() == ["on-a"]
     assert rig.eviction_counts() == {"failed": 2, "evicted": 1}
+
+
+async def test_the_watch_may_be_behind_from_the_deletion_of_victims_on() -> None:
+    rig, asks = PreemptionRig([A], ON_A, important()), model_pod(important())
+    rig.api.grace = True
+    rig.api.fails = refuses("delete", status=500)  # type: ignore[assignment]
+    rig.refuse()
+    await rig.pass_time()
+    assert rig.controller.leaving(asks)
+    await rig.pass_time(LAG_SECONDS)
+    assert not rig.controller.leaving(asks)
+    rig.api.fails = lambda _: None
+    await rig.pass_time(LONGEST_RETRY_SECONDS)
+    assert rig.evicted() == ["on-a"]
+    assert rig.controller.leaving(asks)
+    await rig.pass_time(LAG_SECONDS)
+    assert not rig.controller.leaving(asks)
 
 
 async def test_who_cannot_be_evicted_at_all_is_given_up() -> None:
