@@ -180,6 +180,10 @@ faults: $(STAMP) ## faults on a real control plane, drawn by SEED, for FAULT_SEC
 replicas: $(STAMP) ## two and three replicas, one of which is killed, frozen, cut off or replaced (20 minutes), added to bench/results/replicas.md
 	@$(BIN)/python -m pytest tests/e2e/test_replicas.py -v --record
 
+.PHONY: upgrade
+upgrade: $(STAMP) ## two replicas of 0.1, or of FROM=, replaced by those of this revision, and the way back (5 minutes), added to bench/results/upgrade.md
+	@$(BIN)/python -m pytest tests/e2e/test_upgrade.py -v --record $(if $(FROM),--older $(FROM))
+
 .PHONY: upstream
 upstream: $(STAMP) ## the scheduler's own integration suites, with and without the extender (hours), into tests/upstream/report.md
 	@$(BIN)/python -m tests.upstream
