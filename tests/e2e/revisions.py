@@ -61,9 +61,14 @@ def _install(commit: str, home: Path) -> None:
     (packages,) = home.glob("lib/python*/site-packages")
     with tarfile.open(fileobj=io.BytesIO(_git("archive", commit, *_SHIPPED))) as archive:
         unpack(archive, packages)
+    install_pinned(home, packages / "requirements.txt")
+
+
+def install_pinned(home: Path, requirements: Path) -> None:
+    """Install packages into an environment, each by its hash."""
     python = str(home / "bin" / "python")
     pip = [sys.executable, "-m", "pip", "--python", python, "install", "--quiet"]
-    _said(*pip, "--require-hashes", "--requirement", str(packages / "requirements.txt"))
+    _said(*pip, "--require-hashes", "--requirement", str(requirements))
 
 
 def _git(*arguments: str) -> bytes:
