@@ -23,7 +23,7 @@ from tests.deploy.test_wheel import built, install
 from tests.e2e.api import Api
 from tests.e2e.applying import apply, path_of
 from tests.e2e.containers import Kubelet, Program
-from tests.e2e.controlplane.cluster import control_plane
+from tests.e2e.controlplane.cluster import Features, control_plane
 from tests.e2e.controlplane.credentials import ADMIN
 from tests.e2e.controlplane.process import free_port
 from tests.e2e.objects import HOSTNAME, node, pod, term
@@ -46,14 +46,27 @@ EXTENDER = "affinity-extender"
 SCHEDULER = "affinity-scheduler"
 WEB = {"app": "web"}
 SETTLE_S = 30
+AUDIT = {
+    "apiVersion": "audit.k8s.io/v1",
+    "kind": "Policy",
+    "rules": [{"level": "Metadata", "userGroups": ["system:serviceaccounts:kube-system"]}],
+}
+AUDIT_LOG = "audit.log"
 CONTROLLERS = ("*", "-node-lifecycle-controller", "-taint-eviction-controller")
 
 
 @pytest.fixture(scope="module")
 def cluster(binaries: Binaries, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
-    """Run a control plane that hands tokens out, as any does."""
+    """Run a control plane that hands tokens out, as any does, and notes what is asked with them."""
     folder, off = tmp_path_factory.mktemp("installed"), ["TaintNodesByCondition"]
-    with control_plane(binaries, folder, [], admission_off=off, controllers=CONTROLLERS) as cluster:
+    policy = folder / "audit.json"
+    policy.write_text(json.dumps(AUDIT))
+    options = f"--audit-policy-file={policy}", f"--audit-log-path={folder / AUDIT_LOG}"
+    with control_plane(
+        *(binaries, folder, [], Features(options=options)),
+        admission_off=off,
+        controllers=CONTROLLERS,
+    ) as cluster:
         yield cluster
 
 
@@ -157,6 +170,20 @@ async def test_it_is_installed_places_pods_and_goes(
     assert said("leftovers")[1].startswith("nothing is left of the extender")
     leases = [each["metadata"]["name"] for each in (await api.get(LEASES))["items"]]
     assert [name for name in leases if "affinity" in name] == []
+    asked = [*decisions(kubelet.cluster)]
+    assert {user for user, _, _ in asked} == {EXTENDER, SCHEDULER}
+    assert [each for each in asked if each[-1] != "allow"] == []
+
+
+def decisions(cluster: ControlPlane) -> Iterator[tuple[str, str, str]]:
+    """Yield what was asked with the tokens of accounts, and what RBAC said to that."""
+    for line in (cluster.folder / AUDIT_LOG).read_text().splitlines():
+        event = json.loads(line)
+        if event["stage"] == "RequestReceived":
+            continue
+        user = event["user"]["username"].rpartition(":")[2]
+        call = f"{event['verb']} {event['requestURI']}"
+        yield user, call, event["annotations"]["authorization.k8s.io/decision"]
 
 
 def certificates(folder: Path) -> Iterator[JSON]:
