@@ -8,7 +8,6 @@ from typing import Any
 import yaml
 
 from extender.core.command_line import DONE, say
-from extender.core.config.checks import faults
 from extender.core.config.document import decode_all, parse
 from extender.core.config.schema import API_VERSION, OLD_API_VERSION
 from extender.core.errors import ConfigError, ConfigFaultsError, UnreadableError
@@ -37,15 +36,15 @@ def run(flags: argparse.Namespace) -> int:
 
 
 def converted(text: str, name: str) -> str:
-    """Return a configuration file in the version of today; ConfigError says what is wrong in it."""
+    """Return a configuration file in the version of today; ConfigError says what is wrong in it.
+
+    Whether its fields fit together depends on the flags that `serve` has beside it.
+    """
     document = parse(text, name)
     if document.get(_FIELD) == OLD_API_VERSION:
         document[_FIELD] = API_VERSION
         text = _with_version(text, name)
-    config, found = decode_all(document)
-    if config is not None:
-        broken = {each.block for each in found}
-        found += [each for each in faults(config, broken) if each.block not in broken]
+    _, found = decode_all(document)
     if found:
         raise ConfigFaultsError.of([ConfigError(each.path, each.message, name) for each in found])
     return text
