@@ -21,13 +21,17 @@ def run(flags: argparse.Namespace) -> int:
     try:
         text = converted(read_text(flags.file), name)
         if flags.write:
-            flags.file.write_text(text, encoding="utf-8")
+            # Over the old text, which is longer: emptied before, it would be lost on a full disk.
+            with flags.file.open("r+b") as file:
+                file.write(text.encode())
+                file.truncate()
     except UnicodeDecodeError as error:
         raise UnreadableError(f"cannot read {name}: {error.reason}") from error
     except OSError as error:
         raise UnreadableError(f"{name}: {error.strerror}") from error
     if not flags.write:
-        say(text.rstrip("\n"))
+        # A file from Windows; a control character would be spelled out.
+        say(text.replace("\r\n", "\n").rstrip("\n"))
     return DONE
 
 
@@ -53,8 +57,7 @@ def _with_version(text: str, name: str) -> str:
     if where is None:
         raise ConfigError(_FIELD, "comes by a merge key; write it out", name)
     old = text[where.start_mark.index : where.end_mark.index]
-    return (
-        text[: where.start_mark.index]
-        + old.replace(OLD_API_VERSION, API_VERSION)
-        + text[where.end_mark.index :]
-    )
+    new = old.replace(OLD_API_VERSION, API_VERSION)
+    if new == old:  # with an escape in it, as JSON may have the slash
+        new = f'"{API_VERSION}"'
+    return text[: where.start_mark.index] + new + text[where.end_mark.index :]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
-from http import HTTPStatus
 from typing import Protocol, TypeAlias
 
 from extender.core.cluster.state import ClusterState
@@ -185,7 +184,7 @@ class Evictions:
 
     def _note_failure(self, victim: Pod, error: ExtenderError) -> None:
         """Stop trying for a while if it was for want of the right to; warn of anything else."""
-        if isinstance(error, ApiError) and _is_about_rights(error):
+        if isinstance(error, ApiError) and error.lacks_right:
             self._deny(error)
             return
         kind = str(error).replace(name_of(victim.key), "")
@@ -208,14 +207,6 @@ class Evictions:
                 "ones could make way: the extender may not delete pods, or not look before (%s)",
                 error,
             )
-
-
-def _is_about_rights(error: ApiError) -> bool:
-    """Return whether no pod may be deleted, as an authorizer says.
-
-    What admission forbids is about one pod, whose tenant may have had a say in it.
-    """
-    return error.status == HTTPStatus.FORBIDDEN and " cannot " in str(error)
 
 
 def _cause_of(state: ClusterState, pod: Pod, victim: Pod, plugins: Plugins) -> str:

@@ -11,6 +11,8 @@ from extender.core.config import API_VERSION, KIND
 from extender.core.config.schema import OLD_API_VERSION
 from tests.config.test_versions import NEW, OLD
 
+ESCAPED = OLD_API_VERSION.replace("/", "\\/")
+
 
 def convert(path: Path, *flags: str) -> int:
     return cli.main(["config", "convert", str(path), *flags])
@@ -25,6 +27,11 @@ def convert(path: Path, *flags: str) -> int:
             f'{{"kind": "{KIND}", "apiVersion": "{OLD_API_VERSION}"}}\n',
             f'{{"kind": "{KIND}", "apiVersion": "{API_VERSION}"}}\n',
             id="JSON",
+        ),
+        pytest.param(
+            f'{{"kind": "{KIND}", "apiVersion": "{ESCAPED}"}}\n',
+            f'{{"kind": "{KIND}", "apiVersion": "{API_VERSION}"}}\n',
+            id="JSON that escapes slashes",
         ),
     ],
 )
@@ -47,6 +54,17 @@ def test_what_takes_a_flag_beside_it_is_converted(tmp_path: Path) -> None:
     assert convert(path, "--write") == 0
     serve = ["serve", "--validate-only", "--config", str(path)]
     assert [cli.main(serve), cli.main([*serve, "--insecure-serving"])] == [2, 0]
+
+
+def test_a_file_from_windows_loads_from_standard_output_and_keeps_its_line_ends(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "c.yaml"
+    path.write_bytes(OLD.replace("\n", "\r\n").encode())
+    assert convert(path) == 0
+    assert capsys.readouterr().out == NEW
+    assert convert(path, "--write") == 0
+    assert path.read_bytes() == NEW.replace("\n", "\r\n").encode()
 
 
 @pytest.mark.parametrize(

@@ -163,6 +163,8 @@ def gone_but_nominated(state: ClusterState) -> None:
     [
         pytest.param(lambda state: state._nominated.forget("default-b"), id="forgotten"),
         pytest.param(gone_but_nominated, id="kept"),
+        pytest.param(lambda state: state._nominated._on.clear(), id="not of its node"),
+        pytest.param(lambda state: state._nominated._of_class.clear(), id="not of its class"),
     ],
 )
 def test_a_nomination_that_slipped_through_is_noticed(
@@ -181,10 +183,11 @@ class Wrong(Ledger):
         yield "what it books"
 
 
-def test_what_a_ledger_finds_is_told() -> None:
+def test_what_each_of_several_ledgers_finds_is_told() -> None:
     state = a_state()
-    state.book_with(Wrong())
-    assert "what it books" in list(audit(state))
+    for each in (Ledger(), Wrong(), Wrong(), Ledger()):
+        state.book_with(each)
+    assert list(audit(state)).count("what it books") == 2
 
 
 def unlike(app: str) -> Json:

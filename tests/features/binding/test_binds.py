@@ -25,6 +25,7 @@ from extender.core.errors import ExtenderError
 from extender.core.metrics import Metrics
 from extender.core.model.objects import Pod as ModelPod
 from extender.core.model.objects import SeenPod
+from extender.core.model.verdict import AnyReason
 from extender.core.ports import Attempt, BetterNode, Hook
 from extender.core.source import Certainty, StillPicture
 from extender.core.verbs.interaction import interact
@@ -492,6 +493,23 @@ async def test_of_a_bind_that_is_given_up_beside_others_no_place_is_left() -> No
     assert not [*rig.state.reservations]
 
 
+async def test_who_waits_for_a_bind_that_is_given_up_is_judged_again_at_once() -> None:
+    rig, pair = BindRig(ONE, NEAR), Pair("another is refused")
+    rig.binds._company = pair
+    first = asyncio.create_task(rig.binds.answer(orjson.dumps(binding(ONE, "a"))))
+    async with asyncio.timeout(WAIT):
+        await pair.one.wait()
+    assert pair.attempts[0].stands()
+    rig.binds._company = None
+    second = asyncio.create_task(rig.binds.answer(orjson.dumps(binding(NEAR, "a"))))
+    for over in (False, True):
+        for _ in range(9):
+            await asyncio.sleep(0)
+        assert (first.done(), second.done()) == (over, over)
+        pair.both.set()
+    assert "pod affinity rules" in orjson.loads(second.result())["Error"]
+
+
 async def test_a_place_is_held_for_as_long_as_its_bind_is_under_way(aiohttp_client: Any) -> None:
     rig = BindRig(ONE, TWO)
     client = await aiohttp_client(rig.app)
@@ -696,6 +714,7 @@ async def test_a_pod_that_is_not_to_be_bound(
         pytest.param(None, "the pod is gone", id="nobody knows it"),
         pytest.param(ONE.uid("successor"), "the pod is gone", id="another has its name"),
         pytest.param(ONE.phase("Failed"), "the pod has ended", id="it has ended"),
+        pytest.param(ONE.being_deleted(), "the pod is being deleted", id="it is being deleted"),
     ],
 )
 async def test_a_pod_that_is_not_to_be_bound_once_it_was_read(
@@ -710,6 +729,62 @@ async def test_a_pod_that_is_not_to_be_bound_once_it_was_read(
     assert await bind(client, ONE, "a") == error
     assert (rig.api.bound, len(rig.state.reservations)) == ([], 0)
     assert not rig.in_flight.interacting(model_pod(TWO)), "its bind is decided"
+
+
+class Telling(Hook):
+    """Notes what it is asked and told in a bind, and refuses one if it has a reason."""
+
+    def __init__(self, told: list[str], why: str | None = None) -> None:
+        self._told, self._why = told, why
+
+    def placing(self, pod: ModelPod, node: str) -> ModelPod:
+        self._told.append(f"placing on {node}")
+        return pod.with_spec(priority=pod.spec.priority + 1)
+
+    async def before_bind(self, placed: ModelPod) -> str | None:
+        self._told.append(f"before the bind, {placed.spec.priority} have placed it")
+        return self._why
+
+    def not_bound(self, pod: ModelPod, reason: AnyReason) -> None:
+        self._told.append(f"{pod.key} is not bound: {reason.name}")
+
+
+PLACING, BEFORE = "placing on a", "before the bind, 2 have placed it"
+
+
+@pytest.mark.parametrize(
+    ("there", "whys", "heard", "error"),
+    [
+        pytest.param([], [None, None], [PLACING, PLACING, BEFORE, BEFORE], "", id="it is bound"),
+        pytest.param(
+            [], ["first", None], [PLACING, PLACING, BEFORE], "first", id="the first one refuses"
+        ),
+        pytest.param(
+            [],
+            [None, "second"],
+            [PLACING, PLACING, BEFORE, BEFORE],
+            "second",
+            id="the second one refuses",
+        ),
+        pytest.param(
+            [TWO.on("a")],
+            [None, None],
+            ["default/one is not bound: ANTI_AFFINITY"] * 2,
+            "a since the filter call: node(s) didn't match pod anti-affinity rules",
+            id="a rule refuses",
+        ),
+    ],
+)
+async def test_each_of_several_hooks_has_its_say(
+    aiohttp_client: Any, there: list[Pod], whys: list[str | None], heard: list[str], error: str
+) -> None:
+    told: list[str] = []
+    rig = BindRig(ONE, *there, hooks=lambda *_: [Telling(told, each) for each in whys])
+    assert await bind(await aiohttp_client(rig.app), ONE, "a") == error
+    assert told == heard
+    assert (rig.api.bound, len(rig.state.reservations)) == (
+        ([], 0) if error else ([("default/one", "a")], 1)
+    )
 
 
 async def test_a_bind_that_fails_unexpectedly_is_counted_and_over(

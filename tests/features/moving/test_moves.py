@@ -26,7 +26,7 @@ from extender.features.moving.moves import (
 from extender.features.moving.ports import Eviction
 from extender.features.moving.rules.evicting import Outcome
 from extender.features.moving.written import MOST_BYTES, WrittenController, WrittenMoves
-from tests.builders import HOST, selector, term
+from tests.builders import HOST, ZONE, model_node, node, selector, term
 from tests.clock import Clock
 from tests.features.moving.moving import GRACE, SETTLE, App, Cluster
 
@@ -58,6 +58,19 @@ async def test_where_no_successors_are_made_one_pod_of_a_controller_is_lost(kind
     await it.after(HOUR)
     assert len(it.moved) > 1
     assert it.ready(app) == 10
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_no_pod_goes_for_room_that_another_is_expected_to_take(kind: str) -> None:
+    it = cluster(kind)
+    for name in ("a1", "b1", "c0", "c1"):
+        it.node(name)
+    labels = {HOST: "b0", ZONE: "b", "disk": "ssd"}
+    it.state.upsert_node(model_node(node("b0", labels, {"pods": "1", "cpu": "4"})))
+    for name in ("one", "two"):
+        misplaced(it, kind, name, 2, makes=False)
+    await it.after(GRACE + SETTLE + REPLACED_SECONDS / 2)
+    assert len(it.moved) == 1
 
 
 @pytest.mark.parametrize("kind", KINDS)
