@@ -46,16 +46,6 @@ def test_it_is_converted_as_it_is_written(
     assert (capsys.readouterr().out, path.read_text()) == ("", new)
 
 
-def test_what_takes_a_flag_beside_it_is_converted(tmp_path: Path) -> None:
-    path = tmp_path / "c.yaml"
-    path.write_text(
-        f"apiVersion: {OLD_API_VERSION}\nkind: {KIND}\nserving: {{bindAddress: 0.0.0.0}}\n"
-    )
-    assert convert(path, "--write") == 0
-    serve = ["serve", "--validate-only", "--config", str(path)]
-    assert [cli.main(serve), cli.main([*serve, "--insecure-serving"])] == [2, 0]
-
-
 def test_a_file_from_windows_loads_from_standard_output_and_keeps_its_line_ends(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -65,6 +55,16 @@ def test_a_file_from_windows_loads_from_standard_output_and_keeps_its_line_ends(
     assert capsys.readouterr().out == NEW
     assert convert(path, "--write") == 0
     assert path.read_bytes() == NEW.replace("\n", "\r\n").encode()
+
+
+def test_what_takes_a_flag_beside_it_is_converted(tmp_path: Path) -> None:
+    path = tmp_path / "c.yaml"
+    path.write_text(
+        f"apiVersion: {OLD_API_VERSION}\nkind: {KIND}\nserving: {{bindAddress: 0.0.0.0}}\n"
+    )
+    assert convert(path, "--write") == 0
+    serve = ["serve", "--validate-only", "--config", str(path)]
+    assert [cli.main(serve), cli.main([*serve, "--insecure-serving"])] == [2, 0]
 
 
 @pytest.mark.parametrize(
