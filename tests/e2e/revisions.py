@@ -81,5 +81,5 @@ def _said(*command: str) -> bytes:
         done = subprocess.run(command, capture_output=True, check=True, timeout=_TIMEOUT_S)
     except (OSError, subprocess.SubprocessError) as error:
         said = (getattr(error, "stderr", None) or b"").decode().strip() or error
-        raise MissingToolError(f"an older revision cannot be had: {said}") from error
+        raise MissingToolError(f"{command[0]} cannot do it: {said}") from error
     return done.stdout
