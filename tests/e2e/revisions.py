@@ -72,13 +72,14 @@ def install_pinned(home: Path, requirements: Path) -> None:
 
 
 def _git(*arguments: str) -> bytes:
-    return _said("git", "-C", str(ROOT), *arguments)
+    # In a container the checkout may belong to another user.
+    return _said("git", "-c", f"safe.directory={ROOT}", "-C", str(ROOT), *arguments)
 
 
 def _said(*command: str) -> bytes:
     try:
         done = subprocess.run(command, capture_output=True, check=True, timeout=_TIMEOUT_S)
     except (OSError, subprocess.SubprocessError) as error:
-        said = getattr(error, "stderr", None) or error
-        raise MissingToolError(f"an older revision cannot be had: {said}") from error
+        said = (getattr(error, "stderr", None) or b"").decode().strip() or error
+        raise MissingToolError(f"{command[0]} cannot do it: {said}") from error
     return done.stdout

@@ -26,8 +26,10 @@ from tests.e2e.containers import Kubelet, Program
 from tests.e2e.controlplane.cluster import Features, control_plane
 from tests.e2e.controlplane.credentials import ADMIN
 from tests.e2e.controlplane.process import free_port
+from tests.e2e.controlplane.toolchain import MissingToolError
 from tests.e2e.objects import HOSTNAME, node, pod, term
 from tests.e2e.revisions import install_pinned
+from tests.missing import missing
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator
@@ -81,7 +83,10 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Install the wheel and the packages that are pinned; return the folder of its programs."""
     home = tmp_path_factory.mktemp("programs")
     found = install(home, [built(ROOT, tmp_path_factory.mktemp("wheel"))])
-    install_pinned(home, ROOT / "requirements.txt")
+    try:
+        install_pinned(home, ROOT / "requirements.txt")
+    except MissingToolError as error:
+        missing(str(error))
     return found
 
 
