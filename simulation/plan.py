@@ -131,7 +131,7 @@ def make_plan(seed: int) -> Plan:
         workloads=chance.choice(theme.workloads),
         streams_lists=chance.random() < 0.6,
         page=chance.choice((3, 20, 500)),
-        least_sampled=chance.choice((2, 5, 100)),
+        least_sampled=chance.choice(theme.sampled),
         schedulers=chance.choice(theme.schedulers),
         cache_lag=chance.choice((0.0005, 0.005, 0.1)),
         servers=chance.choice((1, 1, 2, 3)),

@@ -181,8 +181,8 @@ class Process:
         self._trace = trace
         self._chance = chance
         self.lives = 0
-        self.on_call: Callable[[str, bytes], None] = lambda *_: None
-        """Hears of each call that reaches the process."""
+        self.on_call: Callable[[str, str, bytes], None] = lambda *_: None
+        """Hears of each call that reaches the process, with the name of its life."""
 
     def start(self, session: Session) -> Incarnation:
         self.lives += 1
@@ -220,7 +220,7 @@ class Process:
         alive = self.alive
         if alive is None or verb not in alive.verbs:
             raise ConnectionRefusedError("connection refused")
-        self.on_call(verb, body)
+        self.on_call(alive.name, verb, body)
         return spawn(self._answer(alive, verb, body), alive.name)
 
     async def _answer(self, alive: Incarnation, verb: str, body: bytes) -> bytes:

@@ -16,6 +16,7 @@ from simulation.apiserver.store import Json, is_live
 from simulation.apiserver.verbs import delete, evict
 from simulation.caller import Caller
 from simulation.gangs import GangUsers
+from simulation.hinting_users import HintingUsers
 from simulation.important import ImportantTenants
 from simulation.loop import spawn
 from simulation.plan import Setup
@@ -61,6 +62,7 @@ class Users(Acting):
             **ImportantTenants(caller, controllers, setup).acts,
             **GangUsers(caller, controllers, setup).acts,
             **AnnotatingUsers(caller, controllers, setup).acts,
+            **HintingUsers(caller, controllers, setup).acts,
         }
 
     def act(self, action: Action) -> None:

@@ -24,6 +24,7 @@ from simulation.faults import Faults
 from simulation.garbage import little_collecting
 from simulation.invariants.broken import BrokenError
 from simulation.invariants.counted import Recount
+from simulation.invariants.hints import Hints
 from simulation.invariants.knowledge import Knowledge
 from simulation.invariants.referee import Referee
 from simulation.invariants.reports import Reports
@@ -39,6 +40,7 @@ from simulation.scheduler.choosing import Settings
 from simulation.scheduler.extender import Assistant, Extender
 from simulation.scheduler.process import Scheduler
 from simulation.templates import GROUPS
+from simulation.themes import HINTS
 from simulation.trace import Trace
 from simulation.transport import Session
 from simulation.users import Users
@@ -81,6 +83,8 @@ class World:
         self.standby = Process(config, self.trace, self._chance("standby"), "standby-extender")
         self.knowledge = Knowledge(self.store, loop.time)
         self.referee = Referee(self.store, loop.time, self._alive, self.knowledge.since)
+        if setup.theme == HINTS:
+            self.referee.judges_hints = Hints(self.store, loop.time, self.referee.broken)
         self.reports = Reports(self.store, loop.time, self.knowledge.since)
         for process in (self.process, self.standby):
             process.on_call = self.referee.note_asked
@@ -121,9 +125,14 @@ class World:
         process.start(
             Session(
                 self.moving.links[process.name], self.server, name, self._chance(name), note_sent,
-                note_begun=partial(self.moving.note_begun, name),
+                note_begun=partial(self._note_begun, name),
             )
         )  # fmt: skip
+
+    def _note_begun(self, *request: Any) -> None:
+        self.moving.note_begun(*request)
+        if self.referee.judges_hints is not None:
+            self.referee.judges_hints.note_begun(*request)
 
     def kill_extender(self, seconds: float) -> None:
         self.moving.kill(self.process, seconds)

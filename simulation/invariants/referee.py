@@ -19,6 +19,7 @@ from simulation.apiserver.store import Change, Json, Store, is_live, key_of
 from simulation.invariants.annotated import MOST, annotation_of, edited, is_broken
 from simulation.invariants.broken import BrokenError
 from simulation.invariants.contention import Contention
+from simulation.invariants.hints import Hints
 from simulation.invariants.history import REMEMBERED_SECONDS, History
 from simulation.invariants.kinds import Kind, Kinds, Spaces
 from simulation.invariants.limits import is_exceeded, lets_in, limits_of
@@ -74,6 +75,7 @@ class Referee:
         """When schedulers have asked last to bind a pod to a node, by uid and node."""
         self.hints: dict[str, tuple[str, str, float]] = {}
         """Key, by whom and when, of the nominations that an extender has set, by uid."""
+        self.judges_hints: Hints | None = None
         self._gone: deque[Placed] = deque()
         self._clock = clock
         self._alive = alive
@@ -89,8 +91,10 @@ class Referee:
             sent = (binding["metadata"].get("uid", ""), binding["target"]["name"])
             self.sent.setdefault(sent, self._clock())
 
-    def note_asked(self, verb: str, body: bytes) -> None:
+    def note_asked(self, process: str, verb: str, body: bytes) -> None:
         """Note which pod a scheduler has asked to bind, and to which node."""
+        if self.judges_hints is not None:
+            self.judges_hints.note_asked(process, verb, body)
         if verb == "bind":
             asked = msgspec.json.decode(body)
             self.asked[asked["PodUID"], asked["Node"]] = self._clock()
@@ -196,6 +200,8 @@ class Referee:
             about = f"{key_of(pod)} cannot go to {node} then: {why}"
             self.broken.append(BrokenError("evicted in vain", about, (key_of(pod),)))
         self.preemptions.note_scheduler(by, pod, node)
+        if self.judges_hints is not None:
+            self.judges_hints.note_preemption(pod["metadata"]["uid"], node)
 
     def known_since(self, resource: str = "pods", at: float | None = None) -> float:
         """Return since when changes may be unknown to an extender, now or at some moment."""
