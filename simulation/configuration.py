@@ -24,11 +24,23 @@ def configured(setup: Setup) -> Config:
         return scaling(setup.scaling)
     if setup.repairing is not None:
         return repairing(setup.repairing)
-    return replacing(setup.evicting, grouping=setup.grouping, preempting=setup.theme != HINTS)
+    if setup.assists:
+        everywhere: dict[str, Any] = {"namespaceSelector": {}}
+        return decode({**KINDS, "mode": "assist", "annotations": everywhere})
+    return replacing(
+        setup.evicting,
+        grouping=setup.grouping,
+        preempting=setup.theme != HINTS,
+        limited=setup.limited,
+    )
 
 
 def replacing(
-    evicting: Evicting | None = None, *, grouping: bool = False, preempting: bool = True
+    evicting: Evicting | None = None,
+    *,
+    grouping: bool = False,
+    preempting: bool = True,
+    limited: bool = False,
 ) -> Config:
     """Return the configuration of mode `replace`, with quotas, and else as it is by default.
 
@@ -46,6 +58,8 @@ def replacing(
             "maxAffected": f"{evicting.percent}%",
             "plainRules": PLAIN,
         }
+    if limited:
+        more["crossNamespacePodAffinity"] = {"limitedByDefault": True}
     if grouping:
         more["profiles"] = [{"schedulerName": GROUPS, "mode": "bind"}]
     everywhere: dict[str, Any] = {"namespaceSelector": {}}

@@ -62,6 +62,10 @@ class Setup:
     """How it moves pods for preferred rules, None where it does not."""
     scaling: Scaling | None = None
     """How it gives costs for scale-downs, None where it does not."""
+    assists: bool = False
+    """Whether rules in annotations are enforced in mode `assist`."""
+    limited: bool = False
+    """Whether affinity across namespaces needs a quota (limitedByDefault)."""
 
     @property
     def preempting(self) -> bool:
@@ -162,6 +166,7 @@ def make_plan(seed: int) -> Plan:
     if tenants.random() < theme.quotas:
         start, end = tenants.choice(episodes)
         actions += some_actions(tenants, {"quota": 1}, tenants.randint(1, 3), start, end)
+        setup = replace(setup, limited=tenants.random() < 0.2)
     return Plan(seed, setup, tuple(sorted(actions, key=lambda each: (each.at, each.number))), busy)
 
 
@@ -287,6 +292,7 @@ def make_annotating_plan(seed: int) -> Plan:
         servers=chance.choice((1, 2)),
         replicas=chance.choice((1, 1, 2)),
         network=chance.choice((0.0003, 0.002, 0.01)),
+        assists=Random(f"assisting {seed}").random() < 0.3,
     )
     busy = round(chance.uniform(*ANNOTATING_SECONDS), 3)
     actions = some_actions(chance, {"annotated workload": 1}, chance.randint(1, 3), 0.0, 3.0)

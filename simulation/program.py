@@ -183,6 +183,7 @@ class Process:
         self.lives = 0
         self.on_call: Callable[[str, str, bytes], None] = lambda *_: None
         """Hears of each call that reaches the process, with the name of its life."""
+        self.on_answer: Callable[[Incarnation, str, bytes, bytes], None] = lambda *_: None
 
     def start(self, session: Session) -> Incarnation:
         self.lives += 1
@@ -227,13 +228,16 @@ class Process:
         callback = alive.verbs[verb]
         start = now()
         try:
-            return await callback.answer(body)
+            answer = await callback.answer(body)
         except RequestError:
             _log.exception("%s: the simulated scheduler sends what no scheduler sends", verb)
             raise
         except Exception as error:  # noqa: BLE001 - as the HTTP side does
             _log.exception("%s failed unexpectedly", verb)
             return callback.fault(error, now() - start)
+        else:
+            self.on_answer(alive, verb, body, answer)
+            return answer
         finally:
             if alive is self.alive and alive.resumed < start:
                 self.slowest[verb] = max(self.slowest.get(verb, 0.0), now() - start)

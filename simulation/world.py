@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from extender.core.config.schema import Mode
 from simulation import templates
+from simulation.annotating_plan import ANNOTATING
 from simulation.apiserver.changes import write_down
 from simulation.apiserver.server import ApiServer
 from simulation.apiserver.store import Store
@@ -83,11 +84,14 @@ class World:
         self.standby = Process(config, self.trace, self._chance("standby"), "standby-extender")
         self.knowledge = Knowledge(self.store, loop.time)
         self.referee = Referee(self.store, loop.time, self._alive, self.knowledge.since)
+        self.referee.limited, self.referee.assisted = setup.limited, setup.assists
         if setup.theme == HINTS:
             self.referee.judges_hints = Hints(self.store, loop.time, self.referee.broken)
         self.reports = Reports(self.store, loop.time, self.knowledge.since)
         for process in (self.process, self.standby):
             process.on_call = self.referee.note_asked
+            if setup.theme == ANNOTATING:
+                process.on_answer = self._note_answered
         self.controllers = Controllers(steady, self._chance("workloads"))
         self.disruption = DisruptionController(steady)
         self.kubelets = Kubelets(steady, self.controllers, self._chance("kubelets"))
@@ -129,6 +133,10 @@ class World:
             )
         )  # fmt: skip
 
+    def _note_answered(self, alive: Incarnation, verb: str, body: bytes, answer: bytes) -> None:
+        if verb == "filter" and alive.ready and alive.state.stale is None:
+            self.referee.note_answered(body, answer)
+
     def _note_begun(self, *request: Any) -> None:
         self.moving.note_begun(*request)
         if self.referee.judges_hints is not None:
@@ -148,7 +156,12 @@ class World:
         caller = Caller(name, self.server, self.scheduler_link)
         extender = Extender(self.process, self.callback_link)
         if self._assists:
-            extender = Assistant(self.process, self.callback_link, caller)
+            extender = Assistant(
+                self.process,
+                self.callback_link,
+                caller,
+                ignorable=not self.plan.setup.assists,
+            )
         scheduler = Scheduler(
             settings, caller, extender, self._chance(f"{name} {self.now}"), self.trace
         )
@@ -263,9 +276,11 @@ class World:
             if alive.awake:
                 check_reservations(alive.state, self.now)
         for process in (self.process, self.standby):
-            check_answers(process.slowest)
+            check_answers(process.slowest, assisting=self.plan.setup.assists)
         for alive in self.living:
-            if alive.ready and self._recount.look(alive.name, alive.state):
+            # In `assist`, rules in annotations count before they are on record.
+            counts = alive.ready and not self.plan.setup.assists
+            if counts and self._recount.look(alive.name, alive.state):
                 self.trace.say(alive.name, "counts what is stored")
         self.reports.look(self.living)
         self.calm.look()
