@@ -28,7 +28,7 @@ from simulation.invariants.counted import Recount
 from simulation.invariants.hints import Hints
 from simulation.invariants.knowledge import Knowledge
 from simulation.invariants.referee import Referee
-from simulation.invariants.reports import Reports
+from simulation.invariants.reports import Reports, judge_audit
 from simulation.invariants.upkeep import check_answers, check_counters, check_reservations
 from simulation.loop import StuckError, simulate, spawn, the_loop
 from simulation.moving import Moving
@@ -41,7 +41,7 @@ from simulation.scheduler.choosing import Settings
 from simulation.scheduler.extender import Assistant, Extender
 from simulation.scheduler.process import Scheduler
 from simulation.templates import GROUPS
-from simulation.themes import HINTS
+from simulation.themes import HINTS, REPORTS
 from simulation.trace import Trace
 from simulation.transport import Session
 from simulation.users import Users
@@ -139,6 +139,8 @@ class World:
 
     def _note_begun(self, *request: Any) -> None:
         self.moving.note_begun(*request)
+        if self.plan.setup.evicting is None and self.plan.setup.repairing is None:
+            self.reports.note_begun(*request)
         if self.referee.judges_hints is not None:
             self.referee.judges_hints.note_begun(*request)
 
@@ -219,6 +221,10 @@ class World:
             await self._until(asyncio.sleep(CALM_SECONDS))
             self.calm.check_end()
             self.moving.check_end()
+            if self.plan.setup.theme == REPORTS and not log.defects:
+                for alive in self.living:
+                    await judge_audit(alive, self._chance("audit"))
+                log.defects.clear()
         finally:
             logger.removeHandler(log)
             if log.defects and self.failure is None:

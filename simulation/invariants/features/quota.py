@@ -64,7 +64,8 @@ def differences(
     if quotas is None:
         return
     crossing: dict[str, list[Json]] = {}
-    for pod, _ in placed:
+    # One with two nodes, as its bind ended unclear, counts once.
+    for pod in {pod["metadata"]["uid"]: pod for pod, _ in placed}.values():
         if crosses_namespaces(pod):
             crossing.setdefault(pod["metadata"]["namespace"], []).append(dict(pod))
     for key in quotas:
