@@ -27,6 +27,7 @@ from simulation.evicting_plan import (
 )
 from simulation.repairing_plan import REPAIRING, REPAIRING_NODES, Repairing
 from simulation.scaling_plan import SCALED, SCALING, Scaling
+from simulation.setbacks_plan import BESIDE, BESIDE_SHARE
 from simulation.themes import FAULTS, GROUPS, PREEMPTION, THEMES, any_theme
 
 CALM_SECONDS: Final = 330.0
@@ -198,7 +199,16 @@ def _evicting_plan(seed: int) -> Plan:
         actions += some_actions(
             chance, EVICTING_FAULTS, chance.randint(1, 2 + int(busy / 12)), 5.0, busy
         )
+    actions += _beside(seed, 5.0, busy)
     return Plan(seed, setup, tuple(sorted(actions, key=lambda each: (each.at, each.number))), busy)
+
+
+def _beside(seed: int, start: float, end: float) -> list[Action]:
+    """Draw what else happens in some of the runs in which pods are evicted or moved."""
+    chance = Random(f"beside {seed}")
+    if chance.random() >= BESIDE_SHARE:
+        return []
+    return some_actions(chance, BESIDE, chance.randint(1, 4), start, end)
 
 
 def make_repairing_plan(seed: int) -> Plan:
@@ -235,6 +245,7 @@ def make_repairing_plan(seed: int) -> Plan:
             count = chance.randint(1, 2 + int((end - start) / 20))
             actions += some_actions(chance, repairing_plan.REPAIRING_FAULTS, count, start, end)
         end += chance.uniform(*repairing_plan.PAUSE_SECONDS)
+    actions += _beside(seed, 5.0, end)
     last = max(each.at for each in actions)
     busy = round(last + repairing_plan.QUIET_SECONDS, 3)
     return Plan(seed, setup, tuple(sorted(actions, key=lambda each: (each.at, each.number))), busy)

@@ -152,7 +152,7 @@ def _terms(pod: Json, *, by_annotation: bool) -> Iterator[tuple[str, bool, Json,
     """Yield the terms that count; those of annotations, if it was placed by these."""
     roles = {"podAffinity": "required", "podAntiAffinity": "requiredAnti"}
     for rule in rules_of(pod):
-        if rule.kind in roles:
+        if rule.kind in roles and (rule.plain or by_annotation):
             yield roles[rule.kind], not rule.plain, rule.said, 1
     for term, weight in weighted_terms(pod):
         yield "preferred", False, {**term}, weight
