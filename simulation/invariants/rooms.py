@@ -55,5 +55,5 @@ def is_open(node: Json) -> bool:
 
 def milli(pod: Mapping[str, Any]) -> int:
     """Return how much a pod requests, in thousandths of a processor."""
-    amounts = [each["resources"]["requests"]["cpu"] for each in pod["spec"]["containers"]]
-    return sum(int(each.removesuffix("m")) for each in amounts)
+    asked = [each.get("resources", {}).get("requests", {}) for each in pod["spec"]["containers"]]
+    return sum(int(each.get("cpu", "0m").removesuffix("m")) for each in asked)
