@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Any
@@ -27,11 +27,13 @@ from extender.core.model.objects import Pod as ModelPod
 from extender.core.model.objects import SeenPod
 from extender.core.model.verdict import AnyReason
 from extender.core.ports import Attempt, BetterNode, Hook
+from extender.core.source import Certainty, StillPicture
 from extender.core.verbs.interaction import interact
 from extender.core.verbs.plugins import Plugins
 from extender.core.warm_up import AT_MOST, WarmUp
 from extender.core.web.app import callbacks_app
 from extender.core.wire.objects import PodReader
+from extender.features.binding import binds
 from extender.features.binding.binds import ANSWER_SECONDS, LOOK_SECONDS, Binds, NoApiServer
 from extender.features.binding.outcome import BindOutcome, Bound
 from extender.features.binding.part import Placing
@@ -57,6 +59,7 @@ Client = TestClient[Request, Application]
 NODES = [node("a", {ZONE: "a"}), node("b", {ZONE: "b"})]
 WAIT = 10.0
 VERSION = "17"
+STILL = StillPicture({}, {})
 
 
 def loner(name: str) -> Pod:
@@ -122,6 +125,7 @@ class BindRig:
         *pods: Pod,
         unready: str | None = None,
         plugins: Plugins = AFFINITY,
+        picture: Certainty = STILL,
         hooks: Callable[[ClusterState, Metrics], Sequence[Hook]] = lambda *_: (),
     ) -> None:
         self.now = 0.0
@@ -143,7 +147,15 @@ class BindRig:
         )
         requests = requests_of(self.state, metrics, unready=lambda: unready, hooks=made)
         row = Placing.metrics(metrics.make)
-        self.binds = Binds(requests, plugins, self.api, self.in_flight, row, clock=lambda: self.now)
+        self.binds = Binds(
+            requests,
+            plugins,
+            self.api,
+            self.in_flight,
+            row,
+            picture=picture,
+            clock=lambda: self.now,
+        )
         self.app = callbacks_app({**answers.callbacks, "bind": self.binds}, metrics, 1 << 20)
 
     def _take(self, seconds: float) -> None:
@@ -799,6 +811,44 @@ async def test_an_api_server_that_cannot_be_asked_is_said(aiohttp_client: Any) -
 async def test_nothing_is_bound_before_the_cluster_is_known(aiohttp_client: Any) -> None:
     rig = BindRig(ONE, unready="pods not synced yet")
     assert "pods not synced yet" in await bind(await aiohttp_client(rig.app), ONE, "a")
+    assert rig.api.bound == []
+
+
+class Broken:
+    """What is known of a server to which the connection broke."""
+
+    certain = False
+
+    def __init__(self, until: Callable[[], Awaitable[object]]) -> None:
+        self._until = until
+
+    async def wait_certain(self) -> None:
+        await self._until()
+
+
+async def test_nothing_is_decided_before_the_server_has_said_where_it_stands(
+    aiohttp_client: Any,
+) -> None:
+    async def listed() -> None:
+        """List a pod that etcd has again."""
+        rig.state.upsert_pod(model_pod(TWO.on("a")))
+        picture.certain = True
+
+    picture = Broken(listed)
+    rig = BindRig(ONE, picture=picture)
+    client = await aiohttp_client(rig.app)
+    assert "anti-affinity" in await bind(client, ONE, "a")
+    assert rig.api.bound == []
+
+
+async def test_where_the_server_does_not_say_it_in_time_nothing_is_bound(
+    aiohttp_client: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(binds, "ANSWER_SECONDS", LOOK_SECONDS + 0.01)
+    rig = BindRig(ONE, picture=Broken(asyncio.Event().wait))
+    assert "the connection to the API server broke" in await bind(
+        await aiohttp_client(rig.app), ONE, "a"
+    )
     assert rig.api.bound == []
 
 

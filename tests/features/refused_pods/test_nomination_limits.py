@@ -390,7 +390,7 @@ async def test_each_search_is_followed_by_a_rest_of_its_own(
         rests.append(seconds)
 
     monkeypatch.setattr(chooser, "choose", slowly)
-    monkeypatch.setattr(hints.asyncio, "sleep", rest)
+    monkeypatch.setattr(asyncio, "sleep", rest)
     for each in (ONE, TWO):
         rig.refuse(each)
         await rig.pass_time()
