@@ -28,8 +28,13 @@ _BUILD_TIMEOUT_S = 900
 @pytest.fixture(scope="module")
 def archive() -> Path:
     """Build the image. Without a builder, or a base to build on, this skips; in CI, too."""
+    return built("dist")
+
+
+def built(folder: str) -> Path:
+    """Build the image into a folder."""
     done = subprocess.run(
-        [str(ROOT / "release" / "image.sh")],
+        [str(ROOT / "release" / "image.sh"), folder],
         capture_output=True,
         text=True,
         check=False,
@@ -44,6 +49,11 @@ def archive() -> Path:
 @pytest.fixture(scope="module")
 def image(archive: Path, tmp_path_factory: pytest.TempPathFactory) -> Image:
     return unpacked(archive, tmp_path_factory.mktemp("image"))
+
+
+@pytest.mark.long
+def test_what_is_built_again_has_the_same_bytes(archive: Path, tmp_path: Path) -> None:
+    assert built(str(tmp_path)).read_bytes() == archive.read_bytes()
 
 
 def test_it_says_how_it_runs(image: Image) -> None:
