@@ -16,6 +16,7 @@ from simulation.movable import AFFINITY
 from simulation.plan import Setup
 from simulation.workloads import Controllers, Workload
 
+BY: Final = ("host", "zone")
 MOST_PODS: Final = 3
 """For each node, in all."""
 
@@ -40,15 +41,22 @@ class AnnotatingUsers(Acting):
         app = self._new_app()
         about = chance.choice((app, app, chance.choice(self._apps)))
         made_of = _by_annotation(chance.choice((templates.HOST, templates.ZONE)), app, about)
-        if chance.random() < 0.3:
+        if (kind := chance.random()) < 0.3:
             made_of = templates.template("plain", app, app)
+        elif kind < 0.4:
+            made_of = templates.template(f"at most two by {chance.choice(BY)}", app, about)
+        elif kind < 0.5:
+            made_of = templates.template("plain", app, app)
+            term = {"topologyKey": templates.ZONE, "labelSelector": {"matchLabels": {"app": about}}}
+            made_of["annotations"] = {AFFINITY: _said(term, "podAffinity")}
         self._apply(chance, app, made_of, chance.choice((1, 2, 3, 5)))
 
     def _jobs(self, chance: Random) -> None:
         """Create pods of two apps that come and go, and of which one keeps the other away."""
         one, other = self._new_app(), self._new_app()
+        limiting = chance.random() < 0.4
         for app, made_of in (
-            (one, _by_annotation(templates.HOST, one, other)),
+            (one, _by_annotation(templates.HOST, one, other, most=1 if limiting else None)),
             (other, templates.template("plain", other, other)),
         ):
             lasts = chance.uniform(0.5, 3.0)
@@ -103,12 +111,13 @@ class AnnotatingUsers(Acting):
         )  # fmt: skip
 
 
-def _by_annotation(key: str, app: str, about: str) -> Json:
+def _by_annotation(key: str, app: str, about: str, *, most: int | None = None) -> Json:
     made_of = templates.template("plain", app, app)
-    term = {"topologyKey": key, "labelSelector": {"matchLabels": {"app": about}}}
+    term: Json = {"topologyKey": key, "labelSelector": {"matchLabels": {"app": about}}}
+    if most is not None:
+        term["maxMatchingPods"] = most
     return {**made_of, "annotations": {AFFINITY: _said(term)}}
 
 
-def _said(term: Json) -> str:
-    anti = {"requiredDuringSchedulingIgnoredDuringExecution": [term]}
-    return json.dumps({"podAntiAffinity": anti})
+def _said(term: Json, side: str = "podAntiAffinity") -> str:
+    return json.dumps({side: {"requiredDuringSchedulingIgnoredDuringExecution": [term]}})

@@ -13,6 +13,7 @@ from simulation.plan import Setup
 from simulation.repairing_plan import Repairing
 from simulation.scaling_plan import Scaling
 from simulation.templates import GROUPS
+from simulation.themes import HINTS
 
 KINDS = {"apiVersion": API_VERSION, "kind": KIND}
 
@@ -23,16 +24,30 @@ def configured(setup: Setup) -> Config:
         return scaling(setup.scaling)
     if setup.repairing is not None:
         return repairing(setup.repairing)
-    return replacing(setup.evicting, grouping=setup.grouping)
+    if setup.assists:
+        everywhere: dict[str, Any] = {"namespaceSelector": {}}
+        return decode({**KINDS, "mode": "assist", "annotations": everywhere})
+    return replacing(
+        setup.evicting,
+        grouping=setup.grouping,
+        preempting=setup.theme != HINTS,
+        limited=setup.limited,
+    )
 
 
-def replacing(evicting: Evicting | None = None, *, grouping: bool = False) -> Config:
+def replacing(
+    evicting: Evicting | None = None,
+    *,
+    grouping: bool = False,
+    preempting: bool = True,
+    limited: bool = False,
+) -> Config:
     """Return the configuration of mode `replace`, with quotas, and else as it is by default.
 
     With `grouping`, members of pod groups have a profile of their own.
     """
     plugins = ["InterPodAffinity", "CrossNamespacePodAffinity"]
-    more: dict[str, Any] = {}
+    more: dict[str, Any] = {} if preempting else {"preemption": {"enabled": False}}
     if evicting is not None:
         plugins.append("NodeAffinity")
         more["requiredDuringExecution"] = {
@@ -43,6 +58,8 @@ def replacing(evicting: Evicting | None = None, *, grouping: bool = False) -> Co
             "maxAffected": f"{evicting.percent}%",
             "plainRules": PLAIN,
         }
+    if limited:
+        more["crossNamespacePodAffinity"] = {"limitedByDefault": True}
     if grouping:
         more["profiles"] = [{"schedulerName": GROUPS, "mode": "bind"}]
     everywhere: dict[str, Any] = {"namespaceSelector": {}}

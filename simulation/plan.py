@@ -27,6 +27,7 @@ from simulation.evicting_plan import (
 )
 from simulation.repairing_plan import REPAIRING, REPAIRING_NODES, Repairing
 from simulation.scaling_plan import SCALED, SCALING, Scaling
+from simulation.setbacks_plan import BESIDE, BESIDE_SHARE
 from simulation.themes import FAULTS, GROUPS, PREEMPTION, THEMES, any_theme
 
 CALM_SECONDS: Final = 330.0
@@ -62,6 +63,10 @@ class Setup:
     """How it moves pods for preferred rules, None where it does not."""
     scaling: Scaling | None = None
     """How it gives costs for scale-downs, None where it does not."""
+    assists: bool = False
+    """Whether rules in annotations are enforced in mode `assist`."""
+    limited: bool = False
+    """Whether affinity across namespaces needs a quota (limitedByDefault)."""
 
     @property
     def preempting(self) -> bool:
@@ -131,7 +136,7 @@ def make_plan(seed: int) -> Plan:
         workloads=chance.choice(theme.workloads),
         streams_lists=chance.random() < 0.6,
         page=chance.choice((3, 20, 500)),
-        least_sampled=chance.choice((2, 5, 100)),
+        least_sampled=chance.choice(theme.sampled),
         schedulers=chance.choice(theme.schedulers),
         cache_lag=chance.choice((0.0005, 0.005, 0.1)),
         servers=chance.choice((1, 1, 2, 3)),
@@ -162,6 +167,7 @@ def make_plan(seed: int) -> Plan:
     if tenants.random() < theme.quotas:
         start, end = tenants.choice(episodes)
         actions += some_actions(tenants, {"quota": 1}, tenants.randint(1, 3), start, end)
+        setup = replace(setup, limited=tenants.random() < 0.2)
     return Plan(seed, setup, tuple(sorted(actions, key=lambda each: (each.at, each.number))), busy)
 
 
@@ -193,7 +199,16 @@ def _evicting_plan(seed: int) -> Plan:
         actions += some_actions(
             chance, EVICTING_FAULTS, chance.randint(1, 2 + int(busy / 12)), 5.0, busy
         )
+    actions += _beside(seed, 5.0, busy)
     return Plan(seed, setup, tuple(sorted(actions, key=lambda each: (each.at, each.number))), busy)
+
+
+def _beside(seed: int, start: float, end: float) -> list[Action]:
+    """Draw what else happens in some of the runs in which pods are evicted or moved."""
+    chance = Random(f"beside {seed}")
+    if chance.random() >= BESIDE_SHARE:
+        return []
+    return some_actions(chance, BESIDE, chance.randint(1, 4), start, end)
 
 
 def make_repairing_plan(seed: int) -> Plan:
@@ -230,6 +245,7 @@ def make_repairing_plan(seed: int) -> Plan:
             count = chance.randint(1, 2 + int((end - start) / 20))
             actions += some_actions(chance, repairing_plan.REPAIRING_FAULTS, count, start, end)
         end += chance.uniform(*repairing_plan.PAUSE_SECONDS)
+    actions += _beside(seed, 5.0, end)
     last = max(each.at for each in actions)
     busy = round(last + repairing_plan.QUIET_SECONDS, 3)
     return Plan(seed, setup, tuple(sorted(actions, key=lambda each: (each.at, each.number))), busy)
@@ -287,6 +303,7 @@ def make_annotating_plan(seed: int) -> Plan:
         servers=chance.choice((1, 2)),
         replicas=chance.choice((1, 1, 2)),
         network=chance.choice((0.0003, 0.002, 0.01)),
+        assists=Random(f"assisting {seed}").random() < 0.3,
     )
     busy = round(chance.uniform(*ANNOTATING_SECONDS), 3)
     actions = some_actions(chance, {"annotated workload": 1}, chance.randint(1, 3), 0.0, 3.0)

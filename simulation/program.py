@@ -181,8 +181,9 @@ class Process:
         self._trace = trace
         self._chance = chance
         self.lives = 0
-        self.on_call: Callable[[str, bytes], None] = lambda *_: None
-        """Hears of each call that reaches the process."""
+        self.on_call: Callable[[str, str, bytes], None] = lambda *_: None
+        """Hears of each call that reaches the process, with the name of its life."""
+        self.on_answer: Callable[[Incarnation, str, bytes, bytes], None] = lambda *_: None
 
     def start(self, session: Session) -> Incarnation:
         self.lives += 1
@@ -220,20 +221,23 @@ class Process:
         alive = self.alive
         if alive is None or verb not in alive.verbs:
             raise ConnectionRefusedError("connection refused")
-        self.on_call(verb, body)
+        self.on_call(alive.name, verb, body)
         return spawn(self._answer(alive, verb, body), alive.name)
 
     async def _answer(self, alive: Incarnation, verb: str, body: bytes) -> bytes:
         callback = alive.verbs[verb]
         start = now()
         try:
-            return await callback.answer(body)
+            answer = await callback.answer(body)
         except RequestError:
             _log.exception("%s: the simulated scheduler sends what no scheduler sends", verb)
             raise
         except Exception as error:  # noqa: BLE001 - as the HTTP side does
             _log.exception("%s failed unexpectedly", verb)
             return callback.fault(error, now() - start)
+        else:
+            self.on_answer(alive, verb, body, answer)
+            return answer
         finally:
             if alive is self.alive and alive.resumed < start:
                 self.slowest[verb] = max(self.slowest.get(verb, 0.0), now() - start)

@@ -10,6 +10,7 @@ from typing import Final, Protocol
 from simulation import templates
 from simulation.actions import Action
 from simulation.apiserver.store import Json, Store
+from simulation.loop import the_loop
 from simulation.workloads import Controllers, Kubelets, Workload
 
 SLOW_SECONDS: Final = 90.0
@@ -35,6 +36,8 @@ class Setbacks:
         """By namespace, until when no pod can be made there; EVERYWHERE for all."""
         self._lame: dict[str, float] = {}
         """By zone."""
+        self._broken: dict[str, float] = {}
+        """By the name of a workload, until when no pod that it makes gets ready."""
         self._slow = 0.0
         self._pinned = 0.0
         self._zone = ""
@@ -48,6 +51,8 @@ class Setbacks:
             "zone is lame": self._make_lame,
             "pods start slowly": self._slow_down,
             "webhook pins pods": self._begin_pinning,
+            "image is broken": self._break,
+            "controllers restart": self._restart,
         }
 
     def _begin(self, where: dict[str, float], name: str, action: Action) -> None:
@@ -62,6 +67,16 @@ class Setbacks:
         zones = sorted({each["metadata"]["labels"][templates.ZONE] for each in nodes})
         if zones:
             self._begin(self._lame, Random(action.number).choice(zones), action)
+
+    def _break(self, action: Action) -> None:
+        known = sorted(self._world.controllers.workloads)
+        if known:
+            self._begin(self._broken, Random(action.number).choice(known), action)
+
+    def _restart(self, action: Action) -> None:
+        loop = the_loop()
+        turn = loop.turns + Random(action.number).randrange(2_000)
+        loop.at_turn(turn, lambda: self._world.controllers.restart(action.seconds))
 
     def _slow_down(self, action: Action) -> None:
         self._slow = max(self._slow, self._world.now + action.seconds)
@@ -88,4 +103,6 @@ class Setbacks:
             await asyncio.sleep(SLOW_SECONDS)
         node = self._world.store.all("nodes").get(pod["spec"]["nodeName"])
         zone = "" if node is None else node["metadata"]["labels"].get(templates.ZONE, "")
-        await asyncio.sleep(max(0.0, self._lame.get(zone, 0.0) - self._world.now))
+        owner = pod["metadata"].get("ownerReferences", [{}])[0].get("name", "")
+        until = max(self._lame.get(zone, 0.0), self._broken.get(owner, 0.0))
+        await asyncio.sleep(max(0.0, until - self._world.now))

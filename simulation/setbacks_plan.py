@@ -13,7 +13,13 @@ SETBACKS: Final = {
 }
 """By weight."""
 
+BESIDE: Final = {"image is broken": 2, "controllers restart": 3, "consolidate": 3}
+BESIDE_SHARE: Final = 0.3
+"""What else happens in some of these runs, drawn apart, and in how many."""
+
 SETBACKS_LAST: Final = {
+    "image is broken": (100.0, 200.0, 260.0),
+    "controllers restart": (1.0, 20.0, 60.0),
     "webhook is down": (20.0, 100.0, 200.0),
     "quota is used up": (20.0, 100.0, 200.0),
     "zone is lame": (20.0, 100.0, 200.0),

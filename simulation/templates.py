@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from random import Random
 from typing import Any, Final, TypeAlias
 
@@ -52,6 +52,17 @@ BROKEN: Final = (
     _ANTI % _ONE_TERM % ',"unknown":1',
 )
 """No JSON, unknown and repeated fields, null, what no API server takes, limits that are none."""
+BROKEN_FIELDS: Final = (
+    "",
+    "podAntiAfinity",
+    "",
+    "podAntiAffinity",
+    "topologyKey",
+    "maxMatchingPods",
+    "maxMatchingPods",
+    "unknown",
+)
+"""What is wrong with each, "" for the whole."""
 
 
 def node(name: str, zone: str, cpu: int, number: int = 0) -> Json:
@@ -80,12 +91,14 @@ def budget(app: str, allowed: int) -> Json:
     }
 
 
-def quota(pods: int) -> Json:
-    """Build a quota on the pods that use affinity across namespaces."""
-    scope = {"scopeName": "CrossNamespacePodAffinity", "operator": "Exists"}
+def quota(
+    name: str, hard: Mapping[str, str], scopes: Iterable[str] = ("CrossNamespacePodAffinity",)
+) -> Json:
+    """Build a quota on the pods that are in all of some scopes."""
+    selects = [{"scopeName": each, "operator": "Exists"} for each in scopes]
     return {
-        "metadata": {"name": "crossing", "namespace": LIMITED},
-        "spec": {"hard": {"pods": str(pods)}, "scopeSelector": {"matchExpressions": [scope]}},
+        "metadata": {"name": name, "namespace": LIMITED},
+        "spec": {"hard": dict(hard), "scopeSelector": {"matchExpressions": selects}},
     }
 
 

@@ -9,9 +9,10 @@ from typing import Final
 
 from simulation import templates
 from simulation.acting import Acting
-from simulation.apiserver.store import Json
+from simulation.apiserver.store import Json, key_of
 from simulation.apiserver.verbs import delete
 from simulation.caller import Caller
+from simulation.invariants.quotas import SCOPE
 from simulation.loop import spawn
 from simulation.plan import Setup
 from simulation.workloads import Controllers, Workload
@@ -19,6 +20,15 @@ from simulation.workloads import Controllers, Workload
 PARTINGS: Final = 6
 """How often the pods of a couple are deleted, to come again."""
 TAINT: Final = {"key": "dedicated", "value": "others", "effect": "NoSchedule"}
+
+
+OTHER_QUOTAS: Final = (
+    templates.quota("of-others", {"pods": "0"}, ("NotBestEffort",)),
+    templates.quota("of-best-effort", {"pods": "0"}, (SCOPE, "BestEffort")),
+    templates.quota("of-burstable", {"pods": "5", "cpu": "100m"}, (SCOPE, "NotBestEffort")),
+    templates.quota("of-what-no-pod-says", {"limits.cpu": "10"}),
+)
+"""Two that keep nothing away, one that limits two resources, and one that allows no pod here."""
 
 
 class Tenants(Acting):
@@ -66,11 +76,11 @@ class Tenants(Acting):
     def _limit(self, chance: Random) -> None:
         """Create pods that exclude each other across namespaces, more than a new quota allows."""
         self._couples += 1
-        limit, app = chance.randint(1, 4), f"limited{self._couples}"
-        quota = templates.quota(limit)
+        limit, app, milli = chance.randint(1, 4), f"limited{self._couples}", chance.choice((10, 30))
+        quota = _any_quota(chance, limit, milli)
 
         def set_limit() -> None:
-            name = f"{templates.LIMITED}/{quota['metadata']['name']}"
+            name = key_of(quota)
             if name in self._store.all("resourcequotas"):
                 self._store.update(
                     "resourcequotas", name, lambda old: {**old, "spec": quota["spec"]}, "users"
@@ -86,7 +96,7 @@ class Tenants(Acting):
                 made_of=templates.template("away from a team", app, app),
                 replicas=limit + chance.randint(1, 3),
                 scheduler=self._setup.any_scheduler(chance),
-                milli=10,
+                milli=milli,
                 lasts=chance.uniform(0.3, 3.0),
                 completions=chance.randint(20, 60),
             )
@@ -127,3 +137,12 @@ class Tenants(Acting):
             return {**node, "spec": {} if tainted else {"taints": [TAINT]}}
 
         self._do(partial(self._store.update, "nodes", chance.choice(names), change, "users"))
+
+
+def _any_quota(chance: Random, limit: int, milli: int) -> Json:
+    """Build one that allows so many pods, each with so much, or one of another kind."""
+    if chance.random() < 0.2:
+        return chance.choice(OTHER_QUOTAS)
+    name = chance.choice(("pods", "pods", "count/pods", "cpu", "requests.cpu"))
+    amount = str(limit) if name.endswith("pods") else f"{limit * milli}m"
+    return templates.quota(chance.choice(("crossing", "crossing", "second")), {name: amount})

@@ -67,7 +67,12 @@ PREEMPTION: Final = "preemption"
 CONTENTION: Final = "contention"
 GROUPS: Final = "groups"
 REPORTS: Final = "reports"
-SELDOM: Final = {"grouped": (GROUPS, 0.05), "reported": (REPORTS, 0.02)}
+HINTS: Final = "hints"
+SELDOM: Final = {
+    "grouped": (GROUPS, 0.05),
+    "reported": (REPORTS, 0.02),
+    "hinted": (HINTS, 0.02),
+}
 """Themes that are drawn apart, so that all other seeds are about what they were about before: each
 with how many of the runs of minutes have it."""
 
@@ -94,6 +99,8 @@ class Theme:
     """What users do all the time, and at most how many seconds later again."""
     most_faults: tuple[int, int] = (4, 8)
     """Anyway, and more for each minute."""
+    sampled: tuple[int, ...] = (2, 5, 100)
+    """Nodes that a scheduler looks for at least."""
     quotas: float = 0.25
     """How many of the runs have tenants with quotas."""
 
@@ -151,6 +158,18 @@ THEMES: Final[Mapping[str, Theme]] = {
         most=(20, 20),
         workloads=(2, 3, 4),
         busy=(20.0, 90.0),
+        quotas=0.0,
+    ),
+    HINTS: Theme(
+        0,
+        {"hidden places": 12, "urgent pods": 2, "new workload": 2, "bound to a zone": 1, "scale": 1}
+        | {"delete pods": 3, "recreate by name": 1, "drain": 1, "cordon": 1, "relabel node": 1},
+        nodes=(6, 12, 20, 30, 40),
+        least=2,
+        most=(5, 6),
+        workloads=(0, 0, 1),
+        busy=(20.0, 90.0),
+        sampled=(2, 5),
         quotas=0.0,
     ),
 }

@@ -16,6 +16,7 @@ from simulation.apiserver.store import Json, is_live
 from simulation.apiserver.verbs import delete, evict
 from simulation.caller import Caller
 from simulation.gangs import GangUsers
+from simulation.hinting_users import HintingUsers
 from simulation.important import ImportantTenants
 from simulation.loop import spawn
 from simulation.plan import Setup
@@ -57,10 +58,12 @@ class Users(Acting):
             "add node": lambda _: self.add_node(),
             "remove node": self._remove_node,
             "drain": self._drain,
+            "consolidate": self._consolidate,
             **Tenants(caller, controllers, setup).acts,
             **ImportantTenants(caller, controllers, setup).acts,
             **GangUsers(caller, controllers, setup).acts,
             **AnnotatingUsers(caller, controllers, setup).acts,
+            **HintingUsers(caller, controllers, setup).acts,
         }
 
     def act(self, action: Action) -> None:
@@ -265,6 +268,28 @@ class Users(Acting):
         names = sorted(self._store.all("nodes"))
         if names:
             spawn(self._evict_all(chance.choice(names)), "users")
+
+    def _consolidate(self, _: Random) -> None:
+        """Have an autoscaler give up the node with the fewest pods, and add another later."""
+        names = sorted(self._store.all("nodes"), key=lambda name: (len(self._on(name)), name))
+        if len(names) > 2:
+            spawn(self._give_up(names[0]), "users")
+
+    async def _give_up(self, node: str) -> None:
+        def close(spec: Json) -> Callable[[], object]:
+            return lambda: self._store.update(
+                "nodes", node, lambda each: {**each, "spec": spec}, "users"
+            )
+
+        await self._caller.try_to(close({"unschedulable": True}))
+        for _ in range(3):
+            await self._evict_all(node)
+        if self._on(node):
+            await self._caller.try_to(close({}))
+            return
+        await self._caller.try_to(lambda: self._store.remove("nodes", node, "users"))
+        await asyncio.sleep(60.0)
+        self.add_node()
 
     async def _evict_all(self, node: str) -> None:
         for _ in range(3):

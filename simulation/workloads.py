@@ -23,8 +23,10 @@ from simulation.apiserver.store import (
 from simulation.apiserver.verbs import delete
 from simulation.caller import Caller
 from simulation.controlling import first_to_go, is_ready, next_of_set
-from simulation.loop import spawn
+from simulation.loop import spawn, the_loop
 
+MAKERS: Final = "makers"
+"""Whose code makes pods."""
 SETTLE_SECONDS: Final = 0.1
 """Between an event and what a controller does about it."""
 AGAIN_SECONDS: Final = 2.0
@@ -94,6 +96,7 @@ class Controllers:
         self._due: set[str] = set()
         self._busy: set[str] = set()
         self._owners: dict[str, str] = {}
+        self._down = False
         self.refuses: Callable[[Workload], bool] = lambda _: False
         """Whether no pod of a workload can be made now."""
         self.adds: Callable[[], Json] = dict
@@ -110,6 +113,22 @@ class Controllers:
             if workload.lasts is not None:
                 workload.completions = workload.started
 
+    def restart(self, seconds: float) -> None:
+        """Stop in the middle of whatever is being done, and begin a while later by what is stored.
+
+        What it had asked for may still come.
+        """
+        the_loop().kill(MAKERS)
+        self._busy.clear()
+        self._down = True
+        the_loop().call_later(seconds, self._begin)
+
+    def _begin(self) -> None:
+        self._down, there = False, self._store.all("pods")
+        for name, workload in self.workloads.items():
+            workload.pods = {key: made for key, made in workload.pods.items() if key in there}
+            self.wake(name)
+
     def wake(self, name: str) -> None:
         """Look at a workload soon."""
         if name not in self._due and name in self.workloads:
@@ -119,11 +138,13 @@ class Controllers:
 
     def _start(self, name: str) -> None:
         self._due.discard(name)
+        if self._down:
+            return
         if name in self._busy:
             self.wake(name)
         else:
             self._busy.add(name)
-            spawn(self._work(self.workloads[name]), "controllers")
+            spawn(self._work(self.workloads[name]), MAKERS)
 
     async def _work(self, workload: Workload) -> None:
         try:
@@ -140,6 +161,9 @@ class Controllers:
         if change.new is None:
             self.workloads[name].pods.pop(change.key, None)
             self.wake(name)
+        elif change.old is None:
+            made = change.new["metadata"]["labels"][templates.REVISION]
+            self.workloads[name].pods.setdefault(change.key, made)
         elif not is_live(change.new) or self._has_come_up(name, change):
             self.wake(name)
 

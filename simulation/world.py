@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from extender.core.config.schema import Mode
 from simulation import templates
+from simulation.annotating_plan import ANNOTATING
 from simulation.apiserver.changes import write_down
 from simulation.apiserver.server import ApiServer
 from simulation.apiserver.store import Store
@@ -24,9 +25,10 @@ from simulation.faults import Faults
 from simulation.garbage import little_collecting
 from simulation.invariants.broken import BrokenError
 from simulation.invariants.counted import Recount
+from simulation.invariants.hints import Hints
 from simulation.invariants.knowledge import Knowledge
 from simulation.invariants.referee import Referee
-from simulation.invariants.reports import Reports
+from simulation.invariants.reports import Reports, judge_audit
 from simulation.invariants.upkeep import check_answers, check_counters, check_reservations
 from simulation.loop import StuckError, simulate, spawn, the_loop
 from simulation.moving import Moving
@@ -39,6 +41,7 @@ from simulation.scheduler.choosing import Settings
 from simulation.scheduler.extender import Assistant, Extender
 from simulation.scheduler.process import Scheduler
 from simulation.templates import GROUPS
+from simulation.themes import HINTS, REPORTS
 from simulation.trace import Trace
 from simulation.transport import Session
 from simulation.users import Users
@@ -81,9 +84,14 @@ class World:
         self.standby = Process(config, self.trace, self._chance("standby"), "standby-extender")
         self.knowledge = Knowledge(self.store, loop.time)
         self.referee = Referee(self.store, loop.time, self._alive, self.knowledge.since)
+        self.referee.limited, self.referee.assisted = setup.limited, setup.assists
+        if setup.theme == HINTS:
+            self.referee.judges_hints = Hints(self.store, loop.time, self.referee.broken)
         self.reports = Reports(self.store, loop.time, self.knowledge.since)
         for process in (self.process, self.standby):
             process.on_call = self.referee.note_asked
+            if setup.theme == ANNOTATING:
+                process.on_answer = self._note_answered
         self.controllers = Controllers(steady, self._chance("workloads"))
         self.disruption = DisruptionController(steady)
         self.kubelets = Kubelets(steady, self.controllers, self._chance("kubelets"))
@@ -121,9 +129,20 @@ class World:
         process.start(
             Session(
                 self.moving.links[process.name], self.server, name, self._chance(name), note_sent,
-                note_begun=partial(self.moving.note_begun, name),
+                note_begun=partial(self._note_begun, name),
             )
         )  # fmt: skip
+
+    def _note_answered(self, alive: Incarnation, verb: str, body: bytes, answer: bytes) -> None:
+        if verb == "filter" and alive.ready and alive.state.stale is None:
+            self.referee.note_answered(body, answer)
+
+    def _note_begun(self, *request: Any) -> None:
+        self.moving.note_begun(*request)
+        if self.plan.setup.evicting is None and self.plan.setup.repairing is None:
+            self.reports.note_begun(*request)
+        if self.referee.judges_hints is not None:
+            self.referee.judges_hints.note_begun(*request)
 
     def kill_extender(self, seconds: float) -> None:
         self.moving.kill(self.process, seconds)
@@ -139,7 +158,12 @@ class World:
         caller = Caller(name, self.server, self.scheduler_link)
         extender = Extender(self.process, self.callback_link)
         if self._assists:
-            extender = Assistant(self.process, self.callback_link, caller)
+            extender = Assistant(
+                self.process,
+                self.callback_link,
+                caller,
+                ignorable=not self.plan.setup.assists,
+            )
         scheduler = Scheduler(
             settings, caller, extender, self._chance(f"{name} {self.now}"), self.trace
         )
@@ -197,6 +221,10 @@ class World:
             await self._until(asyncio.sleep(CALM_SECONDS))
             self.calm.check_end()
             self.moving.check_end()
+            if self.plan.setup.theme == REPORTS and not log.defects:
+                for alive in self.living:
+                    await judge_audit(alive, self._chance("audit"))
+                log.defects.clear()
         finally:
             logger.removeHandler(log)
             if log.defects and self.failure is None:
@@ -254,9 +282,11 @@ class World:
             if alive.awake:
                 check_reservations(alive.state, self.now)
         for process in (self.process, self.standby):
-            check_answers(process.slowest)
+            check_answers(process.slowest, assisting=self.plan.setup.assists)
         for alive in self.living:
-            if alive.ready and self._recount.look(alive.name, alive.state):
+            # In `assist`, rules in annotations count before they are on record.
+            counts = alive.ready and not self.plan.setup.assists
+            if counts and self._recount.look(alive.name, alive.state):
                 self.trace.say(alive.name, "counts what is stored")
         self.reports.look(self.living)
         self.calm.look()

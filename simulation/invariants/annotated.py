@@ -1,17 +1,19 @@
-"""Required anti-affinity that annotations alone say, and annotations that are broken."""
+"""Required rules that annotations alone say, and annotations that are broken."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import Any, Final
 
-from simulation.invariants.execution import AFFINITY, APART, REQUIRED
+from simulation.invariants.execution import AFFINITY, APART, NEAR, REQUIRED
 from simulation.invariants.rules import Json
-from simulation.templates import BROKEN
+from simulation.templates import BROKEN, BROKEN_FIELDS
 
 MOST: Final = "maxMatchingPods"
+RECORD: Final = "affinity-extender.io/RulesAtPlacement"
+"""The condition that a pod has once the rules in its annotations count for others."""
 EDITED: Final = "simulated/edited"
 """Stands beside an annotation that was edited when its pod had a node."""
 
@@ -26,6 +28,24 @@ def anti_of(pod: Json) -> Sequence[Json]:
     return () if annotation in BROKEN or edited(pod) else _anti(annotation)
 
 
+def affinity_of(pod: Json) -> Sequence[Json]:
+    """Return the terms that annotations add to the required affinity of a pod's spec."""
+    annotation = annotation_of(pod)
+    counts = annotation and annotation not in BROKEN and not edited(pod)
+    said = _said(annotation) if counts else {}
+    terms: Sequence[Json] = said.get(NEAR, {}).get(REQUIRED, ())
+    return terms
+
+
+def has_record(pod: Json) -> bool:
+    return any(each["type"] == RECORD for each in pod["status"].get("conditions", ()))
+
+
+def unannotated(pod: Json) -> dict[str, Any]:
+    """Return a pod whose annotations are not on record."""
+    return {**pod, "metadata": {**pod["metadata"], "annotations": {}}}
+
+
 def is_broken(pod: Json) -> bool:
     return annotation_of(pod) in BROKEN
 
@@ -36,6 +56,20 @@ def annotation_of(pod: Json) -> str:
 
 @lru_cache(maxsize=1_000)
 def _anti(annotation: str) -> Sequence[Json]:
-    affinity: dict[str, Any] = json.loads(annotation) if annotation else {}
-    terms = affinity.get(APART, {}).get(REQUIRED, ())
+    terms = _said(annotation).get(APART, {}).get(REQUIRED, ()) if annotation else ()
     return tuple(each for each in terms if MOST not in each)
+
+
+@lru_cache(maxsize=1_000)
+def _said(annotation: str) -> dict[str, Any]:
+    said: dict[str, Any] = json.loads(annotation)
+    return said
+
+
+def unnamed(pod: Json, texts: Iterable[str]) -> str | None:
+    """Return what a scheduler's event says of a broken annotation if it does not name the field."""
+    annotation = annotation_of(pod)
+    field = dict(zip(BROKEN, BROKEN_FIELDS, strict=True)).get(annotation)
+    if field is None:
+        return None
+    return next((each for each in texts if AFFINITY not in each or field not in each), None)

@@ -18,7 +18,7 @@ from extender.core.model.labels import Selector
 from extender.core.model.pod_affinity import PodSelector
 from extender.core.model.workload import MARKS
 from simulation.apiserver.store import Json, Store, is_live
-from simulation.invariants.annotated import anti_of
+from simulation.invariants.annotated import affinity_of, anti_of, has_record
 from simulation.invariants.broken import BrokenError
 from simulation.invariants.execution import may_be_on, rules_of
 from simulation.invariants.features import judges
@@ -124,6 +124,8 @@ def _tables(state: ClusterState, stored: Stored) -> Iterator[str]:
             truth[said] = stored.by_domain(str(key), amounts)
         else:
             term, role, source = name
+            if source is not None and source.later:
+                continue  # It is kept for the pod itself, and counts for no other.
             of_term = canonical(_as_said(term.pods), ""), term.topology_key
             said = role.value, source is not None, *of_term
         # Rules in annotations are counted by the namespace of their owners, and by who judged them.
@@ -138,22 +140,26 @@ def _carried(stored: Stored) -> Tables:
     """Return the terms that placed pods carry, by role, with what each domain holds of them."""
     held: dict[Name, list[tuple[str, int]]] = {}
     for pod, node in stored.placed:
-        for role, annotated, term, weight in _terms(pod):
+        judged = has_record(pod) or not pod["spec"].get("nodeName")
+        for role, annotated, term, weight in _terms(pod, by_annotation=judged):
             said = canonical(term, pod["metadata"]["namespace"])
             name = role, annotated, said, term["topologyKey"]
             held.setdefault(name, []).append((node, weight))
     return {name: stored.by_domain(str(name[-1]), amounts) for name, amounts in held.items()}
 
 
-def _terms(pod: Json) -> Iterator[tuple[str, bool, Json, int]]:
+def _terms(pod: Json, *, by_annotation: bool) -> Iterator[tuple[str, bool, Json, int]]:
+    """Yield the terms that count; those of annotations, if it was placed by these."""
     roles = {"podAffinity": "required", "podAntiAffinity": "requiredAnti"}
     for rule in rules_of(pod):
-        if rule.kind in roles:
+        if rule.kind in roles and (rule.plain or by_annotation):
             yield roles[rule.kind], not rule.plain, rule.said, 1
-    yield from (("requiredAnti", True, each, 1) for each in map(dict, anti_of(pod)))
-    yield from (("limit", True, each, 1) for each in limits_of(pod))
     for term, weight in weighted_terms(pod):
         yield "preferred", False, {**term}, weight
+    if by_annotation:
+        yield from (("requiredAnti", True, each, 1) for each in map(dict, anti_of(pod)))
+        yield from (("required", True, each, 1) for each in map(dict, affinity_of(pod)))
+        yield from (("limit", True, each, 1) for each in limits_of(pod))
 
 
 def _weigh(pods: PodSet, pod: Json, spaces: Mapping[str, Labels]) -> int:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from simulation.invariants.annotated import anti_of
+from simulation.invariants.annotated import affinity_of, anti_of
 from simulation.invariants.quotas import crosses_namespaces
 from simulation.invariants.rules import Json, Labels, affinity_terms, anti_terms, speaks_of
 
@@ -42,7 +42,7 @@ class Kinds:
         # A kind keeps its rules alive, so no others come to have their identity.
         name = (id(affinity), metadata["namespace"], labels, annotations)
         if name not in self._kinds:
-            needs = tuple(term["topologyKey"] for term in affinity_terms(pod))
+            needs = tuple(term["topologyKey"] for term in _needed(pod))
             self._kinds[name] = Kind(len(self._kinds), pod, needs, crosses_namespaces(pod))
         return self._kinds[name]
 
@@ -63,7 +63,7 @@ class Kinds:
         name = other.number, pod.number, spaces[0]
         if name not in self._joins:
             self._joins[name] = all(
-                speaks_of(term, pod.pod, other.pod, spaces[1]) for term in affinity_terms(pod.pod)
+                speaks_of(term, pod.pod, other.pod, spaces[1]) for term in _needed(pod.pod)
             )
         return self._joins[name]
 
@@ -104,3 +104,8 @@ class Kinds:
             return True
         starts = self.joins(kind, kind, spaces)
         return starts and not any(key in labels for labels in there for key in kind.needs)
+
+
+def _needed(pod: Json) -> list[Json]:
+    """Return the terms of required affinity, all of which one pod has to meet."""
+    return [*affinity_terms(pod), *affinity_of(pod)]

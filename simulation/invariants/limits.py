@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
-from simulation.invariants.annotated import MOST
+from simulation.invariants.annotated import MOST, edited
 from simulation.invariants.execution import AFFINITY, REQUIRED
 from simulation.invariants.kinds import Kind
 from simulation.invariants.rules import Json, Labels, speaks_of
@@ -15,9 +15,10 @@ from simulation.templates import BROKEN
 
 
 def limits_of(pod: Json) -> tuple[dict[str, Any], ...]:
-    """Return the terms with a limit that a pod was placed by."""
+    """Return the terms with a limit that a pod was placed by, none once they were edited."""
     annotation = pod["metadata"].get("annotations", {}).get(AFFINITY, "")
-    return _limits(annotation) if MOST in annotation and annotation not in BROKEN else ()
+    counts = MOST in annotation and annotation not in BROKEN and not edited(pod)
+    return _limits(annotation) if counts else ()
 
 
 @lru_cache(maxsize=1_000)

@@ -10,21 +10,31 @@ from __future__ import annotations
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from itertools import product
-from typing import Any, Final
+from itertools import chain, product
+from typing import Final
 
 import msgspec
 
 from simulation.apiserver.store import Change, Json, Store, is_live, key_of
-from simulation.invariants.annotated import MOST, annotation_of, edited, is_broken
+from simulation.invariants import quotas
+from simulation.invariants.annotated import (
+    MOST,
+    annotation_of,
+    edited,
+    has_record,
+    is_broken,
+    unannotated,
+    unnamed,
+)
 from simulation.invariants.broken import BrokenError
 from simulation.invariants.contention import Contention
+from simulation.invariants.hints import Hints
 from simulation.invariants.history import REMEMBERED_SECONDS, History
 from simulation.invariants.kinds import Kind, Kinds, Spaces
 from simulation.invariants.limits import is_exceeded, lets_in, limits_of
 from simulation.invariants.preemptions import Preemptions
-from simulation.invariants.quotas import Limits, are_too_many
-from simulation.invariants.rules import Labels, has_rules
+from simulation.invariants.quotas import Limits
+from simulation.invariants.rules import Labels, has_rules, speaks_of
 from simulation.invariants.writers import is_extender, process_of
 
 SLACK_SECONDS: Final = 6.0
@@ -72,8 +82,15 @@ class Referee:
         """When the oldest bind of a pod to a node was sent that may still be under way."""
         self.asked: dict[tuple[str, str], float] = {}
         """When schedulers have asked last to bind a pod to a node, by uid and node."""
+        self._filtered: dict[str, float] = {}
+        """When a filter call about a pod came last, by uid."""
         self.hints: dict[str, tuple[str, str, float]] = {}
         """Key, by whom and when, of the nominations that an extender has set, by uid."""
+        self.judges_hints: Hints | None = None
+        self.assisted = False
+        """Whether schedulers bind, and the extender enforces rules in annotations at filter."""
+        self.limited = False
+        """Whether a pod in the scope of quotas needs one."""
         self._gone: deque[Placed] = deque()
         self._clock = clock
         self._alive = alive
@@ -89,11 +106,26 @@ class Referee:
             sent = (binding["metadata"].get("uid", ""), binding["target"]["name"])
             self.sent.setdefault(sent, self._clock())
 
-    def note_asked(self, verb: str, body: bytes) -> None:
-        """Note which pod a scheduler has asked to bind, and to which node."""
+    def note_asked(self, process: str, verb: str, body: bytes) -> None:
+        """Note which pod a scheduler has asked to bind, and to which node; in assist, which."""
+        if self.judges_hints is not None:
+            self.judges_hints.note_asked(process, verb, body)
         if verb == "bind":
             asked = msgspec.json.decode(body)
             self.asked[asked["PodUID"], asked["Node"]] = self._clock()
+        elif verb == "filter" and self.assisted:
+            self._filtered[msgspec.json.decode(body)["Pod"]["metadata"]["uid"]] = self._clock()
+
+    def note_answered(self, body: bytes, answer: bytes) -> None:
+        """See that the refusal of a pod with a broken annotation names it, as an event has it."""
+        pod, said = msgspec.json.decode(body)["Pod"], msgspec.json.decode(answer)
+        refusals = (said.get(each) or {} for each in ("FailedNodes", "FailedAndUnresolvableNodes"))
+        texts = (
+            [said["Error"]] if said.get("Error") else chain(*(each.values() for each in refusals))
+        )
+        about = unnamed(pod, texts)
+        if about is not None:
+            self.broken.append(BrokenError("event without the field", about, (key_of(pod),)))
 
     def note_cycle(self, pod: Json) -> None:
         self.contention.begin(pod["metadata"]["uid"], self.kinds.of(pod))
@@ -106,7 +138,7 @@ class Referee:
             case "namespaces":
                 self.spaces.set(change.key, labels, self._clock())
             case "resourcequotas":
-                hard = None if change.new is None else change.new["spec"]["hard"]
+                hard = None if change.new is None else quotas.limits_of(change.new)
                 self.quotas.set(change.key, hard, self._clock())
             case "pods":
                 self._take_pod(change)
@@ -125,22 +157,28 @@ class Referee:
         node = new["spec"].get("nodeName")
         if node and uid not in self.placed:
             self._take_bind(change, uid, new, node)
-        elif node and edited(new) and not (old is not None and edited(old)):
-            self._take_edit(uid, new)
+        elif node and old is not None and edited(new) and not edited(old):
+            self._take_rules(uid, self.kinds.of(new))
+        elif self.assisted and old is not None and has_record(new) and not has_record(old):
+            self._take_rules(uid, self.kinds.of(new), self._clock())
 
-    def _take_edit(self, uid: str, new: Json) -> None:
-        """Let what a placed pod's annotation says keep no other pod away any more."""
+    def _take_rules(self, uid: str, kind: Kind, since: float | None = None) -> None:
+        """Let a placed pod keep others away as its kind says, whatever it did before."""
         placed = self._displace(uid)
         if placed is not None:
-            placed = self.placed[uid] = replace(placed, kind=self.kinds.of(new))
-            self._by_kind.setdefault(placed.kind, {})[uid] = placed
+            self._place(uid, replace(placed, kind=kind, since=since or placed.since))
+
+    def _place(self, uid: str, placed: Placed) -> None:
+        self.placed[uid] = placed
+        self._by_kind.setdefault(placed.kind, {})[uid] = placed
 
     def _take_bind(self, change: Change, uid: str, new: Json, node: str) -> None:
         now = self._clock()
         if is_extender(change.by) and (uid, node) not in self.asked:
             about = f"{change.key} on {node}: nobody has asked for that"
             self.broken.append(BrokenError("bound by mistake", about, (change.key,)))
-        if is_extender(change.by) and is_broken(new):
+        filtered = self._filtered.pop(uid, None) if change.old is not None else None
+        if (is_extender(change.by) or filtered is not None) and is_broken(new):
             about = f"{change.key} on {node}: {annotation_of(new)}"
             self.broken.append(BrokenError("placed with a broken annotation", about, (change.key,)))
         ours = is_extender(change.by) and change.by == self._alive()
@@ -151,15 +189,25 @@ class Referee:
         if ours:
             self._count(uid, placed, sent)
         self.contention.end(uid)
-        self.placed[uid] = placed
-        self._by_kind.setdefault(placed.kind, {})[uid] = placed
+        self._place(uid, placed)
         if ours:
-            why = self._refusal(placed, sent, (uid,))
-            if why is not None:
-                back = f"{now - self.known_since(at=sent):.1f} s looked back"
-                about = f"{placed.key} on {node}{why[1]}, {back}"
-                self.broken.append(BrokenError(why[0], about, (placed.key, *why[2])))
+            self._judge(uid, placed, sent)
             self._judge_held(change.by, placed, sent, new)
+        elif self.assisted:
+            if filtered is not None:
+                # It has judged the pod then, by what watches had shown, and reserved nothing.
+                placed = replace(placed, ours=True, by=uid)
+                self._judge(uid, placed, filtered)
+            self._displace(uid)
+            self._place(uid, replace(placed, kind=self.kinds.of(unannotated(new))))
+
+    def _judge(self, uid: str, placed: Placed, sent: float) -> None:
+        """See that rules allow a bind that is carried out now."""
+        why = self._refusal(placed, sent, (uid,))
+        if why is not None:
+            back = f"{self._clock() - self.known_since(at=sent):.1f} s looked back"
+            about = f"{placed.key} on {placed.node}{why[1]}, {back}"
+            self.broken.append(BrokenError(why[0], about, (placed.key, *why[2])))
 
     def _judge_held(self, by: str, placed: Placed, sent: float, new: Json) -> None:
         """See that a pod takes no domain from a more important one that others were evicted for."""
@@ -196,6 +244,8 @@ class Referee:
             about = f"{key_of(pod)} cannot go to {node} then: {why}"
             self.broken.append(BrokenError("evicted in vain", about, (key_of(pod),)))
         self.preemptions.note_scheduler(by, pod, node)
+        if self.judges_hints is not None:
+            self.judges_hints.note_preemption(pod["metadata"]["uid"], node)
 
     def known_since(self, resource: str = "pods", at: float | None = None) -> float:
         """Return since when changes may be unknown to an extender, now or at some moment."""
@@ -219,9 +269,7 @@ class Referee:
             self.kinds.exclude(one, (other, nodes.get(each.node)), spaces) for other, each in others
         ):
             return False
-        if kind.crosses and self._is_over_quota(
-            key_of(pod), self.placed.values(), [self.quotas.now]
-        ):
+        if self._is_over_quota(kind, self.placed.values(), [self.quotas.now]):
             return False
         known = [(each.kind, nodes.get(each.node, {})) for each in self.placed.values()]
         if not lets_in((kind, here or {}), known, self.spaces.now):
@@ -232,11 +280,9 @@ class Referee:
     def lacks_quota(self, pod: Json) -> bool:
         """Tell whether a quota has no room for a pod, for so long that an extender knows that."""
         kind, since = self.kinds.of(pod), self.known_since()
-        if not kind.crosses:
-            return False
         there = [each for each in self.placed.values() if each.since < since]
         hard = (each for _, each in self.quotas.pictures(self.known_since("resourcequotas")))
-        return self._is_over_quota(key_of(pod), there, hard)
+        return self._is_over_quota(kind, there, hard)
 
     def _count(self, uid: str, placed: Placed, sent: float) -> None:
         """Count a bind that is carried out now."""
@@ -262,15 +308,16 @@ class Referee:
                 return "excluding pods met", f" with {other.key} on {other.node}", (other.key,)
         if placed.kind.needs and not self._may_have_company(placed, at, without):
             return "required affinity not met", "", ()
-        limits = limits_of(placed.kind.pod)
-        known = self._known(placed, at, without) if limits or placed.kind.crosses else []
-        for term in limits:
-            if self._always_exceeds(term, placed, known, at):
-                return "limit exceeded", f", of {term[MOST]} by {term['topologyKey']}", ()
+        limited = any(limits_of(kind.pod) for kind in (placed.kind, *self._by_kind))
+        known = self._known(placed, at, without) if limited or placed.kind.crosses else []
+        for owner in (placed, *(each for each in known if each.ours)) if limited else ():
+            for term in limits_of(owner.kind.pod):
+                if self._always_exceeds(term, owner, placed, known, at):
+                    about = f", of {term[MOST]} by {term['topologyKey']} of {owner.key}"
+                    return "limit exceeded", about, (owner.key,)
         if placed.kind.crosses:
-            quotas = self.quotas.pictures(self.known_since("resourcequotas", at))
-            hard = (each for _, each in quotas)
-            if self._is_over_quota(placed.key, known, hard):
+            pictures = self.quotas.pictures(self.known_since("resourcequotas", at))
+            if self._is_over_quota(placed.kind, known, (each for _, each in pictures)):
                 return "quota exceeded", "", ()
         return None
 
@@ -290,14 +337,22 @@ class Referee:
         )
 
     def _always_exceeds(
-        self, term: Mapping[str, Any], placed: Placed, known: list[Placed], at: float
+        self, term: Json, owner: Placed, placed: Placed, known: list[Placed], at: float
     ) -> bool:
-        """Tell whether a limit is exceeded in each picture that the extender may have had."""
-        since = self.nodes.first(placed.node)
+        """Tell whether a limit is exceeded in each picture that the extender may have had.
+
+        That of a placed pod keeps those away that it speaks of, from the domain that it is in.
+        """
+        since, key = self.nodes.first(placed.node), term["topologyKey"]
         return all(
-            is_exceeded(
+            (
+                owner is placed
+                or nodes.get(owner.node, {}).get(key) == nodes.get(placed.node, {}).get(key)
+            )
+            and (owner is placed or speaks_of(term, owner.kind.pod, placed.kind.pod, spaces))
+            and is_exceeded(
                 term,
-                placed.kind,
+                owner.kind,
                 (placed.kind, nodes.get(placed.node, {})),
                 ((each.kind, nodes.get(each.node, {})) for each in known),
                 spaces,
@@ -319,12 +374,16 @@ class Referee:
             if uid not in without and ((each.ours and each.by == placed.by) or each.since < since)
         ]
 
-    @staticmethod
-    def _is_over_quota(key: str, others: Iterable[Placed], limits: Iterable[Limits]) -> bool:
+    def _is_over_quota(
+        self, kind: Kind, others: Iterable[Placed], limits: Iterable[Limits]
+    ) -> bool:
         """Return whether one more pod in scope is more than its namespace may have."""
-        space = key.partition("/")[0]
-        there = sum(each.kind.crosses and each.key.startswith(f"{space}/") for each in others)
-        return are_too_many(1 + there, space, limits)
+        if not kind.crosses:
+            return False
+        space = kind.pod["metadata"]["namespace"]
+        there = [each.kind.pod for each in others if each.kind.crosses]
+        pods = [kind.pod, *(each for each in there if each["metadata"]["namespace"] == space)]
+        return quotas.refuse(pods, space, limits, limited=self.limited)
 
     def _adversaries(self, placed: Placed, at: float, without: tuple[str, ...]) -> Iterator[Placed]:
         """Yield the pods that we placed and that may not share some domain with a pod.

@@ -6,8 +6,10 @@ as wrong then; of a cluster that stands still, all of it has to be right.
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from random import Random
 from typing import Any, Final, NamedTuple, Protocol, TypeAlias
 
 import msgspec
@@ -26,10 +28,12 @@ from simulation.loop import spawn
 ASK_SECONDS: Final = 10.0
 ROUND_SECONDS: Final = 60.0
 """So old may what is reported be; a cluster that was known and has stood still is known by then."""
+AUDIT_SECONDS: Final = 60.0
+"""For what an audit looks at beside tables."""
 PATH: Final = "/violations"
 ALL: Final = f"{PATH}?limit=10000"
 BROKEN: Final = "affinity_extender_violations"
-ALARMS: Final = "affinity_extender_consistency_mismatches"
+ALARMS: Final = "affinity_extender_consistency_mismatches_total"
 FALSE: Final = "reported though it is not so"
 
 Place: TypeAlias = tuple[str, str]
@@ -94,6 +98,11 @@ class Reports:
         elif old is not None:
             self._left[change.key] = self._clock()
 
+    def note_begun(self, by: str, method: str, path: str, _body: bytes) -> None:
+        """See that an extender that is only to look asks for no eviction."""
+        if method == "POST" and path.endswith("/eviction"):
+            self._break("evicted by one that only looks", f"{path} by {by}")
+
     def look(self, living: Iterable[Reporting]) -> None:
         """Ask each that is about to know the cluster, and now and then each that does."""
         if self.broken:
@@ -153,6 +162,22 @@ async def report_of(alive: Reporting) -> Report | None:
     body: Any = answer.body
     said = msgspec.json.decode(body if isinstance(body, bytes) else body.decode())
     return Report(said["rules"], said["rulesCount"], _values(alive.metrics, BROKEN, "rule"))
+
+
+async def judge_audit(alive: Reporting, chance: Random) -> None:
+    """Make a counter wrong, and see that the audit of an extender comes to tell of it."""
+    state = alive.state
+    sets = (each.table for each in state.matching_sets if each.pending is None)
+    tables = [*(each.owners for each in state.existing_terms), *sets]
+    wrong = [each for each in tables if each.counts]
+    if not wrong:
+        return
+    table = chance.choice(wrong)
+    table.counts[chance.choice(sorted(table.counts))] += 1
+    # One table a second, and what begins in the middle of a round comes in the next.
+    await asyncio.sleep(AUDIT_SECONDS + 2.0 * len(tables))
+    if not _values(alive.metrics, ALARMS, "")[""]:
+        raise BrokenError("wrong counter not told", f"{alive.name}: one of {len(tables)}", ())
 
 
 def differences(report: Report, stored: Stored) -> Iterator[tuple[str, str]]:

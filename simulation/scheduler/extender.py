@@ -114,17 +114,22 @@ class Extender:
 
 
 class Assistant(Extender):
-    """The extender in mode `assist`: it may be down (ignorable), and the scheduler binds."""
+    """The extender in mode `assist`: it may be down if `ignorable`, and the scheduler binds."""
 
-    def __init__(self, endpoint: Endpoint, link: Link, caller: Caller) -> None:
+    def __init__(
+        self, endpoint: Endpoint, link: Link, caller: Caller, *, ignorable: bool = True
+    ) -> None:
         super().__init__(endpoint, link)
         self._caller = caller
+        self._ignorable = ignorable
 
     async def filter(self, pod: PodInfo, names: Sequence[str]) -> tuple[list[str], list[str]]:
         """Return what it says, or all nodes when it says nothing."""
         try:
             return await super().filter(pod, names)
         except CallError:
+            if not self._ignorable:
+                raise
             return list(names), []
 
     async def bind(self, pod: PodInfo, node: str) -> None:

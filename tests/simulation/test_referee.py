@@ -130,7 +130,7 @@ def test_a_domain_is_held_against_less_important_pods(
 def test_no_pod_is_evicted_for_a_quota(room: int, broken: list[str]) -> None:
     court = Court()
     court.store.create("namespaces", templates.namespace(templates.LIMITED, "green"), "users")
-    court.store.create("resourcequotas", templates.quota(room), "users")
+    court.store.create("resourcequotas", templates.quota("crossing", {"pods": str(room)}), "users")
     court.made_of = templates.template("away from a team", "app", "app")
     court.space = templates.LIMITED
     court.add_node("one")

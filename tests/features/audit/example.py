@@ -5,5 +5,6 @@ from __future__ import annotations
 from extender.features.audit.recount import audit
 
 ON = {"audit": {"enabled": True}}
+PLANTED = "tests.features.audit.planted"
 OFF = {"audit": {"enabled": False}}
 STEPS = {"audit": audit}

@@ -88,7 +88,7 @@ class ApiServer:
         self.arrived = asyncio.Event()
         self.within: list[float] = []
         """How long each bind may take."""
-        self.read_seconds = 0.0
+        self.read_seconds = self.bind_seconds = 0.0
         self.take: Callable[[float], None] = print
         """Lets time pass."""
 
@@ -98,6 +98,7 @@ class ApiServer:
         self.arrived.set()
         if self.gate is not None:
             await self.gate.wait()
+        self.take(self.bind_seconds)
         self.order.append("bind")
         self.bound.append((pod.key, node))
         return self.end
@@ -565,13 +566,13 @@ async def test_how_long_a_place_is_held(
 ) -> None:
     rig = BindRig(ONE, TWO)
     client = await aiohttp_client(rig.app)
-    rig.api.end = end
+    rig.api.end, rig.api.bind_seconds = end, 2.0
     assert await bind(client, ONE, "a") == end.why
     if held_until is not None:
-        rig.state.expire(held_until - 1)
+        rig.state.expire(2.0 + held_until - 1)
         assert await filtered(client, TWO) == ["b"]
         rig.in_flight.remove("default-two")
-        rig.state.expire(held_until)
+        rig.state.expire(2.0 + held_until)
     assert await filtered(client, TWO) == ["a", "b"]
 
 

@@ -363,12 +363,15 @@ async def test_many_controllers_are_considered_in_several_turns(
     assert (turns, len(considered)) == ([2, 4], 5)
 
 
-def test_a_move_that_came_to_nothing_is_given_back_whatever_was_heard_of_meanwhile() -> None:
+@pytest.mark.parametrize("other", ["bank", "zoo"])
+def test_a_move_that_came_to_nothing_is_given_back_whatever_was_heard_of_meanwhile(
+    other: str,
+) -> None:
     hour = LastHour(Clock(1_000_000.0), per_minute=10)
     turn = hour.take("shop")
-    hour.inherit({"bank": (3, 0.0)})
+    hour.inherit({other: (3, 0.0)})
     hour.give_back(turn)
-    assert hour.moves == {"bank": 3}
+    assert (hour.moves, [*hour.latest]) == ({other: 3}, [other])
 
 
 async def test_restarts_do_not_end_a_rest() -> None:

@@ -11,17 +11,24 @@ import pytest
 
 import extender.core.verbs.filtering
 import extender.core.verbs.victims
+import extender.features.refused_pods.hints
+import extender.features.refused_pods.nominator
 import extender.features.refused_pods.preemption
 import extender.features.refused_pods.victim_sets
 from extender.core.cluster.state import ClusterState
 from extender.core.kube.client import ApiClient
 from extender.core.model.objects import Pod
+from extender.core.timing import TokenBucket
 from extender.core.verbs.plugins import Plugins
 from extender.features.refused_pods.evictions import Evictions
 from extender.features.refused_pods.evictor import ApiEvictor
+from extender.features.refused_pods.nominations import Nominations
 from extender.features.refused_pods.nominator import ApiNominator
 from extender.features.refused_pods.records import Records
+from extender.features.refused_pods.refusals import Refusal
 from extender.features.refused_pods.victim_sets import VictimSets
+from simulation.plan import Plan
+from simulation.themes import HINTS
 from tests.simulation.planting import Planted as AnyPlanted
 
 Patch = pytest.MonkeyPatch
@@ -126,11 +133,50 @@ def _withdraws_no_hint(patch: Patch) -> None:
     patch.setattr(ApiNominator, "nominate", kept)
 
 
+def _evicts_without_end(patch: Patch) -> None:
+    patch.setattr(VictimSets, "is_exhausted", lambda *_: False)
+
+
 def _never_ends_a_nomination(patch: Patch) -> None:
     patch.setattr(Records, "end", lambda *_: None)
 
 
+def _hints_over_any_nomination(patch: Patch) -> None:
+    write = extender.features.refused_pods.nominator._nomination
+
+    def untested(uid: str, before: str | None, node: str | None) -> bytes:
+        operations = msgspec.json.decode(write(uid, before, node))
+        return msgspec.json.encode([operations[0], *operations[2:]])
+
+    patch.setattr(extender.features.refused_pods.nominator, "_nomination", untested)
+    patch.setattr(Refusal, "is_elses", lambda *_, **__: False)
+
+
+def _claims_for_no_time(patch: Patch) -> None:
+    patch.setattr(extender.features.refused_pods.hints, "CLAIM_SECONDS", 0.0)
+
+
+def _sets_hints_at_any_rate(patch: Patch) -> None:
+    fast = partial(TokenBucket, burst=1000.0)
+    patch.setattr(extender.features.refused_pods.hints, "TokenBucket", fast)
+
+
+def _has_any_number_open(patch: Patch) -> None:
+    patch.setattr(Nominations, "has_room", property(lambda _: True))
+
+
 Planted = partial(AnyPlanted, runs=lambda plan: plan.setup.preempting)
+
+
+def _is_about_hints(plan: Plan) -> bool:
+    return plan.setup.theme == HINTS
+
+
+def _forgets_claims(plan: Plan) -> bool:
+    return _is_about_hints(plan) and any("kill extender" in each.what for each in plan.actions)
+
+
+Hinted = partial(AnyPlanted, runs=_is_about_hints)
 
 HINT = "hint outlives its use"
 TWO = "two sets of victims"
@@ -152,5 +198,12 @@ PLANTED: Mapping[str, AnyPlanted] = {
     "evicts for pods that preempt nobody": Planted(_evicts_for_anybody, {VAIN}),
     "deletes pods without a mark": Planted(_deletes_what_it_has_not_marked, {UNMARKED}),
     "holds its node alone": Planted(_holds_its_node_alone, {TAKEN}),
+    "sets hints over any nomination": AnyPlanted(
+        _hints_over_any_nomination, {"hint over a nomination"}, _forgets_claims
+    ),
+    "sets hints after a preemption": Hinted(_claims_for_no_time, {"hint after a preemption"}),
+    "sets hints at any rate": Hinted(_sets_hints_at_any_rate, {"too many hints in a second"}),
+    "has any number of hints open": Hinted(_has_any_number_open, {"too many open hints"}),
+    "evicts without end": Planted(_evicts_without_end, {"too many sets of victims"}),
     "wakes no preemptor": Planted(_wakes_nobody, {"not woken"}),
 }
