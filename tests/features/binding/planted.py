@@ -9,6 +9,7 @@ import pytest
 
 import extender.features.binding.binder
 import extender.features.binding.binds
+import extender.features.binding.rules
 from extender.core.model.objects import Pod
 from extender.features.binding.binder import Binder
 from extender.features.binding.outcome import BindOutcome, Bound
@@ -64,7 +65,7 @@ def _drops_confirmed_places(patch: Patch) -> None:
 
 
 def _ignores_support(patch: Patch) -> None:
-    patch.setattr(extender.features.binding.binds, "unconfirmed_support", lambda *_: [])
+    patch.setattr(extender.features.binding.rules, "unconfirmed_support", lambda *_: [])
 
 
 def _answers_late(patch: Patch) -> None:
@@ -83,7 +84,7 @@ def _binds_whoever_has_the_name(patch: Patch) -> None:
 
 
 def _takes_any_error_for_success(patch: Patch) -> None:
-    async def bound(*_: object) -> Bound:
+    async def bound(*_: object, **__: object) -> Bound:
         return Bound(BindOutcome.BOUND)
 
     patch.setattr(Binder, "_look", bound)
