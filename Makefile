@@ -65,9 +65,9 @@ image-tools: ## install what builds the image: buildah and mmdebstrap (Debian, a
 image: sbom ## build the image without Docker, with buildah and Debian's packages, into dist/
 	@release/image.sh $(DIST)
 
-sbom: $(RELEASE_STAMP) ## list the program's parts as CycloneDX, in dist/
+sbom: $(RELEASE_STAMP) ## list the parts of each program as CycloneDX, in dist/
 	@mkdir -p $(DIST)
-	@release/sbom.sh $(BIN)/cyclonedx-py $(DIST)/affinity-extender.cdx.json
+	@release/sbom.sh $(BIN)/cyclonedx-py $(DIST)
 
 .PHONY: wheels chart krew release
 wheels: $(RUN_STAMP) ## build the wheels of the program and of clusterload, into dist/
@@ -90,7 +90,7 @@ headlamp: ## build the plugin for Headlamp, into dist/headlamp/plugins (needs No
 	@cp $(PLUGIN)/dist/main.js $(PLUGIN)/package.json $(PLUGIN)/plugins/affinity-extender
 
 VERSION = $(shell sed -n 's/^version = "\(.*\)"$$/\1/p' pyproject.toml)
-ARTEFACTS = affinity-extender-$(VERSION).oci.tar affinity-extender.cdx.json affinity-extender-$(VERSION).tgz affinity-extender.svg \
+ARTEFACTS = affinity-extender-$(VERSION).oci.tar affinity-extender.cdx.json clusterload.cdx.json affinity-extender-$(VERSION).tgz affinity-extender.svg \
   affinity_extender-$(VERSION)-py3-none-any.whl clusterload-$(VERSION)-py3-none-any.whl affinity.yaml \
   $(foreach platform,linux-amd64 linux-arm64 darwin-amd64 darwin-arm64,kubectl-affinity-$(platform).tar.gz)
 
@@ -179,6 +179,10 @@ faults: $(STAMP) ## faults on a real control plane, drawn by SEED, for FAULT_SEC
 .PHONY: replicas
 replicas: $(STAMP) ## two and three replicas, one of which is killed, frozen, cut off or replaced (20 minutes), added to bench/results/replicas.md
 	@$(BIN)/python -m pytest tests/e2e/test_replicas.py -v --record
+
+.PHONY: upgrade
+upgrade: $(STAMP) ## two replicas of 0.1, or of FROM=, replaced by those of this revision, and the way back (5 minutes), added to bench/results/upgrade.md
+	@$(BIN)/python -m pytest tests/e2e/test_upgrade.py -v --record $(if $(FROM),--older $(FROM))
 
 .PHONY: upstream
 upstream: $(STAMP) ## the scheduler's own integration suites, with and without the extender (hours), into tests/upstream/report.md

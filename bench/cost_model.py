@@ -5,6 +5,7 @@
 Over the number of pods that carry a rule, in-tree's plugin takes a line: each more pod costs a bit
 more. The extender's calls take the same whatever the number. Lines are fitted by least squares of
 the relative error, since the costs of large clusters are hundreds of times those of small ones.
+What pods without rules lose is the rate of whole schedulers, round by round.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 from affinityctl.commands.advise.census import RuleGroup
@@ -19,6 +21,7 @@ from affinityctl.commands.advise.costs import NO_RULES
 
 ROOT = Path(__file__).resolve().parents[1]
 MEASURED = ROOT / "bench" / "results" / "plugin.json"
+RATES = ROOT / "bench" / "results" / "rates.json"
 FITTED = ROOT / "affinityctl" / "commands" / "advise" / "costs.json"
 ASKED = 500
 """Nodes that the scheduler asks about, in a cluster of 5,000."""
@@ -45,6 +48,21 @@ def fitted(measured: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
+def without_rules(outcomes: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Compare each round's rate of pods without rules with that of the scheduler alone."""
+    rates: dict[str, list[float]] = {}
+    for each in outcomes:
+        if each["workload"].startswith("No rules"):
+            rates.setdefault(each["mode"], []).append(each["rate"])
+    shares: dict[str, Any] = {}
+    for mode in ("assist", "replace"):
+        by_round = [
+            round(ours / alone, 2) for ours, alone in zip(rates[mode], rates["stock"], strict=True)
+        ]
+        shares[mode] = {"least": min(by_round), "median": median(by_round), "most": max(by_round)}
+    return shares
+
+
 def line(points: Sequence[tuple[int, float]], *, level: bool) -> dict[str, float]:
     """Fit fixed + each * pods, both at least 0; `level` without a slope. The error is the worst."""
     weights = [1 / took**2 for _, took in points]
@@ -63,7 +81,9 @@ def line(points: Sequence[tuple[int, float]], *, level: bool) -> dict[str, float
 
 def text() -> str:
     """Return what the file in the package has to be."""
-    return json.dumps(fitted(json.loads(MEASURED.read_text())), indent=2) + "\n"
+    costs = fitted(json.loads(MEASURED.read_text()))
+    costs["without_rules"] = without_rules(json.loads(RATES.read_text())["outcomes"])
+    return json.dumps(costs, indent=2) + "\n"
 
 
 if __name__ == "__main__":

@@ -11,13 +11,14 @@ import logging
 import signal
 import sys
 from functools import partial
+from http import HTTPStatus
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import msgspec
 
 from extender.core.command_line import DONE, Commands, command, exit_codes
-from extender.core.errors import ExtenderError
+from extender.core.errors import ApiError, ExtenderError
 from extender.core.wire.decoding import decode
 
 if TYPE_CHECKING:
@@ -29,13 +30,17 @@ RENEWAL_SECONDS: Final = LIFETIME_SECONDS / 2
 """As long again is left for an API server that cannot be reached."""
 RETRY_SECONDS: Final = 10.0
 ANSWER_SECONDS: Final = 10.0
+LOOK_SECONDS: Final = 60.0
+"""Between two looks whether a token is still taken. Its Secret may be another one of the same name
+by now, or the machine was suspended, and no clock of this process has gone on meanwhile."""
 ACCOUNT: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 """Where the kubelet puts what the pod's own account has."""
 
 DESCRIPTION = """\
 Keep a token of another service account of this namespace in a folder, with the files that a pod's
 own account has there: token, ca.crt and namespace. Each is valid for an hour, and renewed after
-half of it. The pod's own account needs the right to create serviceaccounts/token of that name.
+half of it, or once it is refused. The pod's own account needs the right to create
+serviceaccounts/token of that name.
 """
 
 EPILOG = f"""\
@@ -90,12 +95,22 @@ def _token(flags: argparse.Namespace) -> int:
 
 async def _until_told_to_end(account: str, secret: str, folder: Path) -> None:
     from extender.core.kube.client import ApiClient  # noqa: PLC0415 - help comes at once
-    from extender.core.kube.credentials import load_credentials  # noqa: PLC0415
+    from extender.core.kube.credentials import (  # noqa: PLC0415
+        in_cluster_credentials,
+        load_credentials,
+    )
+
+    async def get(path: str, params: dict[str, str]) -> bytes:
+        credentials = await in_cluster_credentials(token_file=str(folder / "token"))
+        async with ApiClient(credentials) as theirs:
+            return await theirs.get(path, params, within=ANSWER_SECONDS)
 
     namespace = (ACCOUNT / "namespace").read_text().strip()
     async with ApiClient(await load_credentials()) as client:
         ask = partial(client.post, within=ANSWER_SECONDS)
-        work = asyncio.create_task(keep(ask, f"{namespace}/{account}", secret, folder / "token"))
+        is_refused = partial(is_unauthorized, get)
+        keeping = keep(ask, f"{namespace}/{account}", secret, folder / "token", is_refused)
+        work = asyncio.create_task(keeping)
         # As the first process of its container it gets no signal that it has not asked for.
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, work.cancel)
         await asyncio.wait((work,))
@@ -108,6 +123,7 @@ async def keep(
     account: str,
     secret: str,
     file: Path,
+    is_refused: Callable[[], Awaitable[bool]],
     *,
     own: Path = ACCOUNT,
     sleep: Callable[[float], Awaitable[Any]] = asyncio.sleep,
@@ -115,7 +131,8 @@ async def keep(
     """Keep a token of `namespace/account` in a file that always holds a whole one.
 
     Beside it are copies of what is beside the pod's `own`. `ask` sends a body to a path of the API
-    server; what goes wrong there is tried again.
+    server; what goes wrong there is tried again. `is_refused` tells whether the token is no longer
+    taken.
     """
     namespace, _, name = account.partition("/")
     bound = {"apiVersion": "v1", "kind": "Secret", "name": secret}
@@ -136,7 +153,22 @@ async def keep(
             replace(file.with_name(name), (own / name).read_bytes())
         replace(file, token.encode())
         _log.info("wrote a token of %s, valid for %d s", account, LIFETIME_SECONDS)
-        await sleep(RENEWAL_SECONDS)
+        for _ in range(int(RENEWAL_SECONDS / LOOK_SECONDS)):
+            await sleep(LOOK_SECONDS)
+            if await is_refused():
+                _log.warning("the token of %s is no longer taken", account)
+                break
+
+
+async def is_unauthorized(get: Callable[[str, dict[str, str]], Awaitable[bytes]]) -> bool:
+    """Return whether the API server knows the caller no more; False where that is not known."""
+    try:
+        await get("/api", {})
+    except ApiError as error:
+        return error.status == HTTPStatus.UNAUTHORIZED
+    except ExtenderError:
+        return False
+    return False
 
 
 def replace(file: Path, content: bytes) -> None:

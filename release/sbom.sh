@@ -1,7 +1,16 @@
 #!/usr/bin/env bash
-# List what the program consists of, from its pins, as CycloneDX: sbom.sh CYCLONEDX-PY FILE. The packages of
+# List what each program consists of, from the pins, as CycloneDX: sbom.sh CYCLONEDX-PY FOLDER. The packages of
 # the image's base are not in it; its distribution has lists of its own.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-exec "$1" requirements --pyproject pyproject.toml --mc-type application --output-reproducible \
-  --output-format JSON --output-file "$2" requirements.txt
+
+list() { # PROGRAM PYPROJECT, and the requirements on stdin
+  "$cyclonedx" requirements --pyproject "$2" --mc-type application --output-reproducible \
+    --output-format JSON --output-file "$folder/$1.cdx.json" -
+}
+
+cyclonedx=$1 folder=$2
+list affinity-extender pyproject.toml <requirements.txt
+# It asks for the other of its own version, and for nothing else.
+{ sed -n 's/^dependencies = \["\(.*\)"\]$/\1/p' clusterload/pyproject.toml && cat requirements.txt; } |
+  list clusterload clusterload/pyproject.toml

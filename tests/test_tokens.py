@@ -8,8 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from extender.core.errors import ExtenderError
-from extender.tokens import LIFETIME_SECONDS, RENEWAL_SECONDS, RETRY_SECONDS, keep
+from extender.core.errors import ApiError, ExtenderError
+from extender.core.kube.failures import NoAnswerError
+from extender.tokens import (
+    LIFETIME_SECONDS,
+    LOOK_SECONDS,
+    RENEWAL_SECONDS,
+    RETRY_SECONDS,
+    is_unauthorized,
+    keep,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -33,6 +41,8 @@ class Rig:
         self.answers = list(answers)
         self.asked: list[tuple[str, Any]] = []
         self.slept: list[tuple[float, str | None]] = []
+        self.refused: set[str] = set()
+        """Tokens that the API server does not take any more."""
 
     async def ask(self, path: str, body: bytes) -> bytes:
         """Take a request, and answer or fail as the next one is to."""
@@ -46,15 +56,25 @@ class Rig:
 
     async def sleep(self, seconds: float) -> None:
         """Note how long, and what is in the file; end after the last answer."""
-        self.slept.append((seconds, self.file.read_text() if self.file.exists() else None))
-        if not self.answers:
+        held = self.file.read_text() if self.file.exists() else None
+        if self.slept and self.slept[-1][1] == held is not None and seconds == LOOK_SECONDS:
+            seconds += self.slept.pop()[0]
+        self.slept.append((seconds, held))
+        if not self.answers and seconds >= RENEWAL_SECONDS:
             raise EOFError
+
+    async def is_refused(self) -> bool:
+        return self.file.read_text() in self.refused
 
     async def run(self) -> None:
         """Keep the token until there are no more answers."""
         account = "scheduling/affinity-extender"
         with pytest.raises(EOFError):
-            await keep(self.ask, account, "bond", self.file, own=self.own, sleep=self.sleep)
+            await keep(
+                *(self.ask, account, "bond", self.file, self.is_refused),
+                own=self.own,
+                sleep=self.sleep,
+            )
 
 
 async def test_it_asks_for_an_hour_bound_to_the_secret(tmp_path: Path) -> None:
@@ -80,6 +100,34 @@ async def test_it_renews_in_time_and_keeps_what_holds_while_that_fails(tmp_path:
         (RENEWAL_SECONDS, "b"),
     ]
     assert RENEWAL_SECONDS + 10 * RETRY_SECONDS < LIFETIME_SECONDS
+
+
+async def test_one_that_is_no_longer_taken_is_replaced_within_a_minute(tmp_path: Path) -> None:
+    rig = Rig(tmp_path / "token", answer("a"), ExtenderError("no such Secret"), answer("b"))
+    rig.refused = {"a"}
+    await rig.run()
+    assert rig.slept == [(LOOK_SECONDS, "a"), (RETRY_SECONDS, "a"), (RENEWAL_SECONDS, "b")]
+
+
+@pytest.mark.parametrize(
+    ("failure", "refused"),
+    [
+        pytest.param(None, False, id="taken"),
+        pytest.param(ApiError(401, "Unauthorized", "no"), True, id="not taken"),
+        pytest.param(ApiError(403, "Forbidden", "no"), False, id="taken, without that right"),
+        pytest.param(NoAnswerError("silence"), False, id="no answer"),
+    ],
+)
+async def test_whether_a_token_is_taken_is_asked_with_it(
+    failure: ExtenderError | None, *, refused: bool
+) -> None:
+    async def get(path: str, _: dict[str, str]) -> bytes:
+        assert path == "/api"
+        if failure is not None:
+            raise failure
+        return b"{}"
+
+    assert await is_unauthorized(get) is refused
 
 
 async def test_only_its_owner_reads_it_and_nobody_a_part_of_it(tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from extender.core.web.app import Callback
 
 MODES: Final = ("replace", "assist", "shadow")
-CALLS: Final = (1_000, pytest.param(10_000, marks=pytest.mark.thorough))
+CALLS: Final = (1_000, pytest.param(4_000, marks=pytest.mark.thorough))
 SETTLED_S: Final = 10.0
 ENOUGH: Final = 2_500
 """Calls of which more are refused than refused pods are remembered."""

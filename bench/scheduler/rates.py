@@ -194,9 +194,9 @@ async def remove(sandbox: Sandbox, pods: Sequence[JSON]) -> None:
 
 
 def as_markdown(outcomes: Sequence[Outcome]) -> str:
-    """Return one line for each workload and scheduler, the middle one of its rounds by rate.
+    """Return one line for each workload and scheduler, with medians over its rounds.
 
-    Ratios are medians over the rounds: from one to the next the machine may be twice as fast.
+    So are ratios: from one round to the next the machine may be twice as fast.
     """
     head = ("workload", "scheduler", "pods/s", "from, to", "÷ stock", "÷ its echo", "algorithm, ms")
     more = ("extender CPU, ms a pod", "share a host", "pods a zone")
@@ -205,20 +205,21 @@ def as_markdown(outcomes: Sequence[Outcome]) -> str:
         modes = dict.fromkeys(each.mode for each in outcomes)
         rounds = {mode: _rounds(outcomes, workload, mode) for mode in modes}
         for number, (mode, found) in enumerate(rounds.items()):
-            by_rate = sorted(found, key=lambda each: each.rate)
-            each = by_rate[len(by_rate) // 2]
+            rates = [each.rate for each in found]
+            cpu = median(each.extender_cpu for each in found)
+            sharing = [each.sharing for each in found if each.sharing is not None]
             lines.append(
                 (
                     "" if number else workload,
                     mode,
-                    f"{each.rate:.0f}",
-                    f"{by_rate[0].rate:.0f}, {by_rate[-1].rate:.0f}",
+                    f"{median(rates):.0f}",
+                    f"{min(rates):.0f}, {max(rates):.0f}",
                     _beside(found, rounds.get(STOCK, ())),
                     _beside(found, rounds.get(f"{mode}, echo", ())),
-                    f"{each.algorithm:.1f}",
-                    f"{each.extender_cpu:.1f}" if each.extender_cpu else "",
-                    "" if each.sharing is None else str(each.sharing),
-                    each.spread,
+                    f"{median(each.algorithm for each in found):.1f}",
+                    f"{cpu:.1f}" if cpu else "",
+                    f"{median(sharing):.0f}" if sharing else "",
+                    found[-1].spread,
                 )
             )
     return table((*head, *more), lines)

@@ -132,3 +132,15 @@ class ApiError(UnreadableError):
         A proxy says 404 as well where it knows no way to a server, without the reason.
         """
         return self.status == HTTPStatus.NOT_FOUND and self.reason == "NotFound"
+
+    @property
+    def lacks_right(self) -> bool:
+        """Whether its authorization says no: to all requests of the kind.
+
+        Admission says 403 as well, about one object, in words that a webhook may choose.
+        """
+        return self.status == HTTPStatus.FORBIDDEN and _NO_RIGHT.match(self.message) is not None
+
+
+_NO_RIGHT: Final = re.compile(r'\S+ (?:"[^"]*" )?is forbidden: User "')
+"""How the API server begins that, whichever authorizer it asks (responsewriters.Forbidden)."""

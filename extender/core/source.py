@@ -38,7 +38,21 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 
-class Picture(Protocol):
+class Certainty(Protocol):
+    """Whether what is known is what the server has or had a moment ago.
+
+    It need not be after a connection broke: etcd may have been restored from a backup since.
+    """
+
+    @property
+    def certain(self) -> bool:
+        """Return whether it is."""
+
+    async def wait_certain(self) -> None:
+        """Wait until it may be."""
+
+
+class Picture(Certainty, Protocol):
     """How far what is known of the cluster can be trusted, by resource."""
 
     @property
@@ -64,6 +78,10 @@ class StillPicture:
     last_heard: Mapping[str, float | None]
     silent_for: Mapping[str, float | None] = field(default_factory=dict)
     unreadable: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    certain: bool = True
+
+    async def wait_certain(self) -> None:
+        """Return at once: files do not change."""
 
 
 @dataclass(frozen=True, slots=True)

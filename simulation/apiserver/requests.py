@@ -103,7 +103,9 @@ class Troubles:
         """Return how the server turns a request away that it has not the right to."""
         deletes = request.kind is Kind.EVICTION and "extender" in request.by
         if deletes and self.forbidden:
-            return Refused(403, "Forbidden", f"may not {request.method.lower()} {request.key}")
+            what = f'cannot {request.method.lower()} resource "pods"'
+            why = f'pods "{request.key}" is forbidden: User "{request.by}" {what}'
+            return Refused(403, "Forbidden", why)
         return None
 
     def chances(self, kind: Kind) -> tuple[float, float]:

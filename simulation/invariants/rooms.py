@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
-from typing import Final
+from collections.abc import Callable, Collection, Mapping
+from typing import Any, Final
 
 from simulation.apiserver.store import Change, Json, Store
 from simulation.invariants.execution import Picture, Standing
@@ -53,7 +53,7 @@ def is_open(node: Json) -> bool:
     return not node["spec"].get("unschedulable") and not node["spec"].get("taints")
 
 
-def milli(pod: Json) -> int:
+def milli(pod: Mapping[str, Any]) -> int:
     """Return how much a pod requests, in thousandths of a processor."""
-    amounts = [each["resources"]["requests"]["cpu"] for each in pod["spec"]["containers"]]
-    return sum(int(each.removesuffix("m")) for each in amounts)
+    asked = [each.get("resources", {}).get("requests", {}) for each in pod["spec"]["containers"]]
+    return sum(int(each.get("cpu", "0m").removesuffix("m")) for each in asked)

@@ -283,6 +283,8 @@ async def test_a_pod_that_may_be_bound_yet_does_not_rest() -> None:
     await asyncio.sleep(0)
     clock.now += 1
     in_flight.add(shown["late"])
+    in_flight.look_again("late")
+    await asyncio.sleep(0)  # From now on it waits for both.
     clock.now += 1
     in_flight.look_again("late")
     assert await waiting == pytest.approx(2)

@@ -19,6 +19,8 @@ from extender.core.callbacks.named_victims import LAG_SECONDS, MOST_REMEMBERED
 from extender.core.callbacks.preempting import AT_ONCE, LOOKING_SECONDS, Preemptions
 from extender.core.cluster.state import ClusterState
 from extender.core.metrics import Metrics
+from extender.core.model.disruption import Rank
+from extender.core.model.objects import Pod as ModelPod
 from extender.core.ports import Preemptor
 from extender.core.verbs.plugins import Plugins
 from extender.core.warm_up import AT_MOST, WarmUp
@@ -529,3 +531,56 @@ async def test_a_group_that_can_be_judged_evicts_like_any_pod(aiohttp_client: An
     client = await aiohttp_client(rig.app)
     answer = await ask(client, question(IMPORTANT.in_group("gang"), PROPOSED))
     assert list(answer["NodeNameToMetaVictims"]) == ["a"]
+
+
+class Evicting:
+    """Evicts by itself; notes which pods it is told to look after, or to leave alone."""
+
+    def __init__(self, change: Callable[[], None] = lambda: None) -> None:
+        """`change` happens in the middle of a call, before the candidates are looked at again."""
+        self.told: list[str] = []
+        self._change = change
+
+    def going(self, pod: ModelPod) -> None:
+        """Evict no pod so far."""
+
+    def leaving(self, pod: ModelPod) -> None:
+        """Likewise."""
+
+    async def has_better_ones(self, pod: ModelPod, rank: Rank) -> bool:
+        del pod, rank
+        self._change()
+        return False
+
+    def unhelped(self, pod: ModelPod) -> None:
+        self.told.append(f"looks after {pod.key}")
+
+    def defer_to_scheduler(self, pod: ModelPod) -> None:
+        self.told.append(f"leaves {pod.key} to the scheduler")
+
+
+@pytest.mark.parametrize(
+    ("asking", "node_name", "changes", "told"),
+    [
+        pytest.param(IMPORTANT, "a", False, "leaves default/new to the scheduler", id="one helps"),
+        pytest.param(IMPORTANT, "b", False, "looks after default/new", id="none helps"),
+        pytest.param(
+            IMPORTANT, "a", True, "looks after default/new", id="one helps until the last look"
+        ),
+        pytest.param(IMPORTANT.never_preempts(), "a", False, None, id="it never preempts"),
+    ],
+)
+async def test_who_evicts_by_itself_hears_what_was_answered(
+    aiohttp_client: Any, asking: Pod, node_name: str, told: str | None, *, changes: bool
+) -> None:
+    state = state_of(NODES, [], PODS)
+
+    def change() -> None:
+        if changes:
+            state.upsert_pod(model_pod(pod("web").labels(app="web").priority(100).on("a")))
+
+    evicting = Evicting(change)
+    client = await aiohttp_client(PreemptRig(state, preemption=evicting).app)
+    answer = await ask(client, question(asking, {node_name: PROPOSED[node_name]}))
+    assert evicting.told == ([] if told is None else [told])
+    assert (answer != NOBODY) is (told is not None and "scheduler" in told)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 from extender.core.callbacks import refused_pods
 from extender.core.callbacks.filtering import Filters, Listeners
 from extender.core.callbacks.refused_pods import RefusedPods
 from extender.core.model.verdict import Reason
-from tests.answering import ANNOTATIONS, requests_of
-from tests.builders import HOST, model_pod, node, pod, state_of
+from tests.answering import ANNOTATIONS, Answering, requests_of
+from tests.builders import HOST, model_pod, node, pod, selector, state_of, term
 
 REFUSED = ((Reason.ANTI_AFFINITY, ["b"]), (Reason.AFFINITY, ["c", "d"]))
 
@@ -61,3 +63,19 @@ async def test_a_pod_that_no_rule_is_about_is_refused_nowhere() -> None:
     body = {"Pod": pod("plain"), "Nodes": None, "NodeNames": ["a"]}
     await filters.answer(json.dumps(body).encode())
     assert known.latest() == []
+
+
+@pytest.mark.parametrize(
+    "places", [["a"], ["a", "b"]], ids=["it fits somewhere", "it fits nowhere"]
+)
+async def test_each_of_several_helpers_hears_what_becomes_of_a_pod(places: list[str]) -> None:
+    loner = pod("loner").anti_affinity(term(HOST, selector(app="web")))
+    taken = [pod(f"web-{name}").labels(app="web").on(name) for name in places]
+    state = state_of([node(name, {HOST: name}) for name in "ab"], [], [loner, *taken])
+    helpers = [RefusedPods(state) for _ in range(3)]
+    for each in helpers:
+        each.refused(model_pod(loner), REFUSED)
+    body = {"Pod": loner, "Nodes": None, "NodeNames": ["a", "b"]}
+    await Answering(state, helpers=helpers).filter(json.dumps(body).encode())
+    heard = [[pod.times for pod in each.latest()] for each in helpers]
+    assert heard == [[] if places == ["a"] else [2]] * len(helpers)

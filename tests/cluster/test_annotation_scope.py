@@ -215,6 +215,17 @@ def test_a_rule_of_a_later_edit_holds_for_the_pod_itself() -> None:
     assert fits(state, VICTIM) == "abc"
 
 
+@pytest.mark.parametrize("limit", [{}, {"maxMatchingPods": 1}], ids=["none", "a limit"])
+def test_a_rule_is_broken_only_where_it_counts(limit: dict[str, Any]) -> None:
+    webs = [pod(name, "tenant").labels(app="web").on("a") for name in ("ruled", "one", "two")]
+    apart = {"podAntiAffinity": {REQUIRED: [term(ZONE, selector(app="web"), **limit)]}}
+    pods = [stored(annotated(webs[0], apart)), *map(stored, webs[1:])]
+    state = state_of(*pods, annotations=CHOSEN)
+    for rules, domains in (("off", []), ("on", ["x"])):
+        state.upsert_namespace(model_namespace(namespace("tenant", {"rules": rules})))
+        assert [each.domain for found in patrol(state, 100) for each in found] == domains
+
+
 @pytest.mark.parametrize("plugins", [PLUGINS, IN_ASSIST], ids=["replace", "assist"])
 def test_annotations_count_where_the_labels_of_their_namespace_say(*, plugins: Any) -> None:
     rules, incoming = annotated(bare("a"), BATCH), annotated(bare("new"), EVERYBODY)

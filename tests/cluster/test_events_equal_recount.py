@@ -8,6 +8,7 @@ from typing import Any
 from zlib import crc32
 
 import pytest
+from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
@@ -48,6 +49,8 @@ NOMINATED_TO = (*strategies.NODE_NAMES, strategies.UNKNOWN_NODE)
 EMPTY = build("empty")
 REPELS_ALL = {"podAntiAffinity": {REQUIRED: [term(HOST, selector(), namespaceSelector={})]}}
 """As an annotation, it would keep every pod away from everywhere."""
+FURTHER = settings(max_examples=settings().max_examples // 3)
+"""Streams that also do what the plain one does get fewer examples: comparing costs most."""
 REMEMBERED = 3
 """Questions that are asked over and over; more of them, and each has its turn less often."""
 
@@ -464,4 +467,6 @@ class EditedEventStream(EventStream):
 
 TestEventStream = pytest.mark.thorough(EventStream.TestCase)
 TestEditedEventStream = pytest.mark.thorough(EditedEventStream.TestCase)
+TestEditedEventStream.settings = FURTHER
 TestAnnotatedEventStream = pytest.mark.thorough(AnnotatedEventStream.TestCase)
+TestAnnotatedEventStream.settings = FURTHER

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import pytest
 
 from extender.core.cluster.ledgers.ledger import Ledger
 from extender.core.cluster.state import ClusterState
@@ -117,3 +121,69 @@ def test_it_hears_of_labels_of_nodes_and_of_namespaces() -> None:
         "default was of team None",
         "default was of team unknown",
     ]
+
+
+class Named(Ledger):
+    """Notes all that it hears, by the name of the method."""
+
+    def __init__(self) -> None:
+        self.heard: list[tuple[str, tuple[Any, ...]]] = []
+
+    def __getattribute__(self, name: str) -> Any:
+        if name in {"shown", "placed", "shifted", "relabelled", "rematched", "scope_changed"}:
+            return lambda *args, **more: self.heard.append((name, (*args, *more.items())))
+        return super().__getattribute__(name)
+
+
+def left_out(state: ClusterState) -> None:
+    with state.without("default/a", "default-a"):
+        pass
+
+
+MOVED = {HOST: "m"}
+EVENTS: dict[str, tuple[Callable[[ClusterState], object], set[str]]] = {
+    "a pod comes to wait": (lambda s: s.upsert_pod(model_pod(pod("b"))), {"shown"}),
+    "a pod comes to a node": (
+        lambda s: s.upsert_pod(model_pod(pod("b").on("n"))),
+        {"shown", "placed"},
+    ),
+    "a pod is ready": (lambda s: s.upsert_pod(model_pod(pod("a").on("n").ready())), {"shown"}),
+    "a pod is relabelled": (
+        lambda s: s.upsert_pod(model_pod(pod("a").labels(app="web").on("n"))),
+        {"shown", "placed"},
+    ),
+    "a pod goes": (lambda s: s.remove_pod("default/a", "default-a"), {"shown", "placed"}),
+    "a place is reserved": (
+        lambda s: s.reserve(model_pod(pod("b")), "n", 9.0),
+        {"placed"},
+    ),
+    "the time of a place is over": (lambda s: s.expire(11.0), {"placed"}),
+    "a pod is left out": (left_out, {"shifted"}),
+    "a node comes": (lambda s: s.upsert_node(model_node(node("m", MOVED))), {"relabelled"}),
+    "a node is relabelled": (lambda s: s.upsert_node(model_node(node("n", MOVED))), {"relabelled"}),
+    "a node goes": (lambda s: s.remove_node("n"), {"relabelled"}),
+    "a namespace comes": (
+        lambda s: s.upsert_namespace(model_namespace(namespace("other", {}))),
+        {"rematched"},
+    ),
+    "a namespace is relabelled": (
+        lambda s: s.upsert_namespace(model_namespace(namespace("default", {"team": "a"}))),
+        {"rematched"},
+    ),
+    "a namespace goes": (lambda s: s.remove_namespace("default"), {"rematched"}),
+}
+
+
+@pytest.mark.parametrize("event", EVENTS)
+def test_each_of_several_ledgers_hears_of_each_event(event: str) -> None:
+    state = a_state()
+    state.upsert_namespace(model_namespace(namespace("default", {})))
+    ledgers = [Named() for _ in range(3)]
+    for each in ledgers:
+        state.book_with(each)
+        each.heard.clear()
+    happens, methods = EVENTS[event]
+    happens(state)
+    first, *others = (each.heard for each in ledgers)
+    assert {name for name, _ in first} == methods
+    assert others == [first] * 2

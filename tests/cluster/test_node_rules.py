@@ -284,6 +284,51 @@ def test_rules_that_name_their_nodes_take_no_room() -> None:
     assert len(state.node_rules) == 0
 
 
+@pytest.mark.parametrize(
+    "asks",
+    [
+        pytest.param(requirement("disk", *each), id=each[0])
+        for each in (
+            ("In", "ssd"),
+            ("NotIn", "ssd"),
+            ("Exists",),
+            ("DoesNotExist",),
+            ("Gt", "1"),
+            ("Lt", "1"),
+        )
+    ],
+)
+def test_each_event_of_a_node_reaches_each_kind_of_rule(asks: Json) -> None:
+    state = state_of([node("b")], [], [])
+    for asking in (
+        pod("required").requires_nodes(node_term(asks)),
+        pod("preferred").prefers_nodes(7, node_term(asks)),
+    ):
+        state.upsert_pod(model_pod(asking))
+        for each in model_pod(asking).node_selection.rules:  # type: ignore[union-attr]
+            state.node_rules.judge(each)
+    assert len(state.node_rules) == 2
+    known: list[dict[str, str] | None] = [{}, {"disk": "ssd"}, {"disk": "2"}, {"disk": "0"}, None]
+    for before in known:
+        for after in known:
+            for labels in (before, after):
+                if labels is None:
+                    state.remove_node("a")
+                else:
+                    state.upsert_node(model_node(node("a", labels)))
+                assert rule_mismatches(state) == []
+
+
+def test_weights_of_a_node_that_is_named_twice_add_up() -> None:
+    state = state_of(NODES, [], [])
+    wish = pod("new").prefers_nodes(3, node_term(In="a")).prefers_nodes(4, node_term(In="a"))
+    selection = model_pod(wish).node_selection
+    assert selection is not None
+    judged = [state.node_rules.judge(each) for each in selection.preferred_rules]
+    assert sum(each.of("a") for each in judged) == 7
+    assert sum(each.of("b") for each in judged) == 0
+
+
 def test_columns_stay_within_their_budget(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(memory, "NODE_RULES", 1 << 16)
     state = state_of(NODES, [], [])

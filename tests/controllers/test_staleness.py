@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 
 import pytest
 
@@ -100,6 +101,20 @@ def test_a_process_that_stood_still_gives_no_verdict_for_a_while(
         silence.freshness.look()
         said.append(silence.freshness.behind())
     assert [why is None for why in said] == [False] * int(rest) + [True]
+
+
+@pytest.mark.skipif(not hasattr(time, "CLOCK_BOOTTIME"), reason="no such clock here")
+def test_the_time_in_which_the_machine_was_suspended_counts(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # Of the two clocks, Linux stops the first meanwhile.
+    monkeypatch.setattr(time, "monotonic", lambda: 1000.0)
+    seconds = {time.CLOCK_MONOTONIC: 1000.0, time.CLOCK_BOOTTIME: 1000.0}
+    monkeypatch.setattr(time, "clock_gettime", seconds.__getitem__)
+    freshness = Freshness(dict, 180, ClusterState(), VITAL)
+    assert freshness.behind() is None
+    seconds[time.CLOCK_BOOTTIME] += 3600
+    assert freshness.behind() is not None
 
 
 @pytest.mark.parametrize(

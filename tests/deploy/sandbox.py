@@ -33,7 +33,7 @@ _READS = "dac_read_search"
 
 def contained(command: list[str], root: Path) -> list[str]:
     """Return what runs a command of an unpacked image as its user, with nothing else in sight."""
-    _require()
+    require_namespaces()
     return [
         *("unshare", "--mount", "sh", "-c", _READ_ONLY, "sh"),
         *("setpriv", "--no-new-privs"),
@@ -44,7 +44,7 @@ def contained(command: list[str], root: Path) -> list[str]:
 
 def confined(command: list[str]) -> list[str]:
     """Return what runs a command as the image's user where nothing can be written to."""
-    _require()
+    require_namespaces()
     return [
         *("unshare", "--mount", "sh", "-c", _READ_ONLY, "sh"),
         *("setpriv", f"--reuid={USER}", f"--regid={GROUP}", "--clear-groups", "--no-new-privs"),
@@ -55,7 +55,8 @@ def confined(command: list[str]) -> list[str]:
 
 
 @functools.cache
-def _require() -> None:
+def require_namespaces() -> None:
+    """Skip, or fail where results count, where no other surroundings can be made."""
     if shutil.which("unshare") is None or shutil.which("setpriv") is None:
         missing("unshare and setpriv (util-linux) are not installed")
     if os.geteuid() != 0:

@@ -63,10 +63,13 @@ def test_every_value_of_the_chart_that_is_set_is_there(page: str) -> None:
 
 @pytest.fixture(scope="module")
 def certificates(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_certificates(tmp_path_factory.mktemp("certificates"))
+
+
+def make_certificates(folder: Path) -> Path:
     """Make the certificates as the page says."""
     if shutil.which("openssl") is None:
         missing("openssl is not installed")
-    folder = tmp_path_factory.mktemp("certificates")
     commands = block("new=")
     subprocess.run(
         ["bash", "-eu", "-c", commands],  # noqa: S607 - wherever it is installed

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -10,6 +10,8 @@ from hypothesis import given
 
 from extender.core.cluster.counts.existing_term import Role
 from extender.core.cluster.state import ClusterState
+from extender.core.model.stepping import at_once
+from extender.diagnosis.verbs import violations
 from extender.diagnosis.verbs.violations import Violation, Watch, Witnesses, patrol, witnesses
 from tests import strategies
 from tests.builders import Json, model_node, model_pod, namespace, node, pod, selector, state_of
@@ -184,19 +186,83 @@ def test_a_violation_is_news_once_and_again_after_its_end() -> None:
     assert list(filter(None, watch.take(found_in(state)))) == [(violation, seen)]
 
 
-@pytest.mark.parametrize("gone", ["solo", "solo-2"])
-def test_while_a_rule_stays_broken_it_is_shown_by_pods_that_are_there(gone: str) -> None:
+@pytest.mark.parametrize(
+    ("gone", "happens"),
+    [
+        pytest.param(
+            "solo", lambda state: state.remove_pod("default/solo", "default-solo"), id="one goes"
+        ),
+        pytest.param(
+            "solo-2",
+            lambda state: state.remove_pod("default/solo-2", "default-solo-2"),
+            id="the other goes",
+        ),
+        pytest.param(
+            "solo-2",
+            lambda state: state.upsert_node(model_node(node("a2", {ZONE: "c"}))),
+            id="its node comes to another domain",
+        ),
+        pytest.param("solo-2", lambda state: state.remove_node("a2"), id="its node goes"),
+    ],
+)
+def test_while_a_rule_stays_broken_it_is_shown_by_pods_that_are_there(
+    gone: str, happens: Callable[[ClusterState], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(violations, "MOST_KNOWN", 1)  # What is known may be renewed all the same.
     solo_3 = pod("solo-3").labels(app="web").anti_affinity(pod_term(ZONE, WEB))
     state = state_of(NODES, [], [SOLO.on("a1"), SOLO_2.on("a2")])
     watch = Watch(state)
     ((violation, _),) = filter(None, watch.take(found_in(state)))
     state.upsert_pod(model_pod(solo_3.on("a1")))
-    state.remove_pod(f"default/{gone}", f"default-{gone}")
+    happens(state)
     assert list(watch.take(found_in(state))) == [None], "it is no news"
     seen = watch.known[violation]
     left = {"default/solo", "default/solo-2", "default/solo-3"} - {f"default/{gone}"}
     assert {seen.owner, seen.other} == left
     assert list(watch.take(found_in(state))) == []
+
+
+@pytest.mark.parametrize(
+    ("happens", "shown"),
+    [
+        pytest.param(lambda _: None, True, id="nothing"),
+        pytest.param(lambda state: state.expire(2.0), False, id="its place is given up"),
+        pytest.param(
+            lambda state: state.upsert_pod(model_pod(SOLO.on("a1"))), True, id="it is bound there"
+        ),
+        pytest.param(
+            lambda state: state.upsert_pod(model_pod(SOLO.on("b1"))),
+            True,
+            id="it is bound elsewhere",
+        ),
+        pytest.param(
+            lambda state: state.upsert_pod(model_pod(SOLO.phase("Failed"))), False, id="it ends"
+        ),
+    ],
+)
+def test_a_pod_that_a_step_has_found_is_looked_for_again_in_the_next(
+    happens: Callable[[ClusterState], object], monkeypatch: pytest.MonkeyPatch, *, shown: bool
+) -> None:
+    monkeypatch.setattr(violations, "STEP_PODS", 1)
+    state = state_of(NODES, [], [SOLO_2.on("a2")])
+    state.reserve(model_pod(SOLO), "a1", deadline=1.0)
+    (violation,) = found_in(state)
+    seeking = violations._seeking(state, violation)
+    next(seeking)
+    happens(state)
+    assert (at_once(seeking) is not None) is shown
+
+
+def test_a_step_looks_at_no_more_pairs_than_it_may() -> None:
+    nodes = [node(f"n{number}", {HOST: f"n{number}"}) for number in range(10)]
+    apart = [pod_term(HOST, selector(app=f"x{number}")) for number in range(5)]
+    pods = [
+        pod(f"p{kind}-{each}").labels(app=f"x{kind}").anti_affinity(term).on(f"n{each}")
+        for kind, term in enumerate(apart)
+        for each in range(10)
+    ]
+    state = state_of(nodes, [], pods)
+    assert len(list(patrol(state, entries=5))) > len(list(patrol(state, entries=50))) > 1
 
 
 def test_a_changed_label_of_a_node_can_end_one() -> None:

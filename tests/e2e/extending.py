@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-import sys
 from collections import Counter
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -18,6 +17,7 @@ from tests.e2e.controlplane.cluster import ControlPlane
 from tests.e2e.controlplane.credentials import User
 from tests.e2e.controlplane.process import Probe, Process, free_port
 from tests.e2e.objects import HOSTNAME, JSON
+from tests.e2e.revisions import THIS, Revision
 from tests.features.every import shipped_with
 
 if TYPE_CHECKING:
@@ -54,16 +54,21 @@ class Extender:
         quotas: bool = False,
         fields: JSON | None = None,
         within: tuple[str, ...] = (),
+        revision: Revision = THIS,
     ) -> None:
         """`within` is a command that runs the program, as `env` does."""
         port, ops_port = free_port(), free_port()
-        config = _config(control_plane, folder, mode, fields or {}, quotas=quotas)
+        settings = {"apiVersion": revision.api, **(fields or {})}
+        self.config = _config(control_plane, folder, mode, settings, quotas=quotas)
         self.mode = mode
         self.url, self.ops_url = (f"http://127.0.0.1:{each}" for each in (port, ops_port))
         self._session = session
         self.process = Process(
             "extender",
-            [*within, *_command(control_plane, mode, port, ops_port, config)],
+            [
+                *(*within, *revision.program, "serve"),
+                *_flags(control_plane, mode, port, ops_port, self.config),
+            ],
             folder / "extender.log",
             Probe(f"{self.ops_url}/readyz"),
         )
@@ -81,6 +86,7 @@ class Extender:
         *options: str,
         quotas: bool = False,
         fields: JSON | None = None,
+        revision: Revision = THIS,
     ) -> AsyncIterator[Self]:
         """Run the extender; unless something else fails, it must end well and log no error.
 
@@ -88,7 +94,10 @@ class Extender:
         """
         async with aiohttp.ClientSession() as session:
             extender = cls(
-                control_plane, mode, folder, session, options, quotas=quotas, fields=fields
+                *(control_plane, mode, folder, session, options),
+                quotas=quotas,
+                fields=fields,
+                revision=revision,
             )
             with extender.process:
                 await asyncio.to_thread(extender.process.wait_ready)
@@ -227,8 +236,7 @@ def _config(
     control_plane: ControlPlane, folder: Path, mode: str, fields: JSON, *, quotas: bool
 ) -> Path:
     """Return a configuration file: what the mode is shipped with, or the one with quotas."""
-    kind = "AffinityExtenderConfiguration"
-    written = {"apiVersion": "affinity-extender.io/v1", "kind": kind, **shipped_with(mode)}
+    written = {"kind": "AffinityExtenderConfiguration", **shipped_with(mode)}
     if quotas:
         written = yaml.safe_load(_WITH_QUOTAS.read_text())
     minor = ".".join(control_plane.binaries.scheduler.split(".")[:2])
@@ -237,11 +245,10 @@ def _config(
     return path
 
 
-def _command(
+def _flags(
     control_plane: ControlPlane, mode: str, port: int, ops_port: int, config: Path
 ) -> list[str]:
     return [
-        *(sys.executable, "-m", "extender", "serve"),
         *("--config", str(config)),
         *("--kubeconfig", str(control_plane.kubeconfig(EXTENDER))),
         *("--mode", mode),

@@ -7,12 +7,13 @@ scheduler of its own, one of which leads.
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import re
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
-from itertools import count
+from itertools import count, pairwise
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING
@@ -20,13 +21,15 @@ from typing import TYPE_CHECKING
 import aiohttp
 import yaml
 
+from tests.beside import AFFINITY_ANNOTATION
 from tests.e2e.api import for_each, key_of
 from tests.e2e.checker import bound_order
-from tests.e2e.extending import ASSIST, REPLACE, Extender
+from tests.e2e.extending import ASSIST, REPLACE, SHADOW, Extender
 from tests.e2e.faults.proxy import Hop, hop
 from tests.e2e.kubelet import working
 from tests.e2e.moving import EVERYWHERE, SSD, Moves, forget, on_ssd, replica_set
 from tests.e2e.objects import HOSTNAME, JSON, ZONE, node, pod, term
+from tests.e2e.revisions import THIS, Revision
 from tests.e2e.sandbox import pods_path
 from tests.e2e.scheduling import Scheduler, configured, shipped
 
@@ -45,6 +48,10 @@ WAVE_S = 0.4
 BACKLOG = 40
 """Pending pods, with which no more come."""
 
+_SUCCESSOR_S = 10
+"""For which the successor of a moved pod has to be ready before the next pod of its controller."""
+_VERDICT = re.compile(r"0/\d+ nodes are available: |\S+ since the filter call: node\(s\) didn't ")
+"""What the scheduler says of a pod that a rule keeps from all nodes, or from one at its bind."""
 _SERVICE = Path(__file__).resolve().parents[2] / "manifests" / "overlays" / "service"
 _SCHEDULERS_LEASE = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/kube-scheduler"
 _NODES = 4
@@ -63,9 +70,12 @@ def _settings(mode: str) -> JSON:
     """Return fields of the extender's configuration: rules in annotations count, pods are moved."""
     delay = yaml.safe_load((_SERVICE / "config.yaml").read_text())["serving"]
     serving = {"shutdownDelaySeconds": delay.get("shutdownDelaySeconds", 0)}
+    if mode == SHADOW:
+        return {"serving": serving}
     return {
         "plugins": ["InterPodAffinity", "NodeAffinity"],
         "annotations": {"namespaceSelector": {}},
+        "scaleDown": {"enabled": True, "settleSeconds": 1},
         "requiredDuringExecution": {
             "enabled": True,
             "dryRun": False,
@@ -123,9 +133,13 @@ class Replica:
 class Replicas:
     """A cluster whose pods are placed, and moved, with the help of several replicas."""
 
-    def __init__(self, sandbox: Sandbox, mode: str, stack: AsyncExitStack) -> None:
+    def __init__(
+        self, sandbox: Sandbox, mode: str, revision: Revision, stack: AsyncExitStack
+    ) -> None:
         self.sandbox = sandbox
         self.mode = mode
+        self.revision = revision
+        """Of the next replica."""
         self.all: list[Replica] = []
         self._stack = stack
         self._turns = count()
@@ -153,7 +167,9 @@ class Replicas:
         there = replace(here, server=f"https://127.0.0.1:{port}")
         folder = self.sandbox.folder("replica")
         extender = await running.enter_async_context(
-            Extender.running(there, self.mode, folder, fields=_settings(self.mode))
+            Extender.running(
+                there, self.mode, folder, fields=_settings(self.mode), revision=self.revision
+            )
         )
         scheduler = None
         if self.mode == REPLACE:
@@ -164,9 +180,15 @@ class Replicas:
             await running.enter_async_context(working(_started_again(scheduler)))
         made = Replica(extender, scheduler, api, running, in_service=True)
         self.all.append(made)
-        if self.mode == ASSIST:
+        if self.mode != REPLACE:
             await running.enter_async_context(working(made.follow_readiness()))
         return made
+
+    async def renew(self) -> None:
+        """Replace all, one after the other, each when its successor is ready."""
+        for old in [*self.all]:
+            await self.add()
+            await self.end(old)
 
     async def end(self, replica: Replica) -> None:
         """End a replica as Kubernetes does: its endpoint goes meanwhile, not before."""
@@ -251,7 +273,17 @@ class Replicas:
         sandbox = self.sandbox
         order = [key for key in bound_order(sandbox.pods.history) if key in sandbox.pods.objects]
         broken = (await sandbox.checker()).broken_rules(order if self.mode == REPLACE else None)
-        return [*broken, *await self._lost_binds()]
+        return [*broken, *await self._lost_binds(), *self._hasty_moves()]
+
+    def _hasty_moves(self) -> Iterator[str]:
+        """Say which pods were evicted twice, without cause or too soon after another."""
+        evictions = sorted(self.moves.evictions().values())
+        if len(evictions) != (0 if self.mode == SHADOW else MOVED):
+            yield f"{len(evictions)} pods were evicted"
+        for before, after in pairwise(evictions):
+            # The API server's times are cut to seconds.
+            if (apart := (after - before).total_seconds()) < _SUCCESSOR_S - 1:
+                yield f"{apart} s between two evictions"
 
     async def _lost_binds(self) -> list[str]:
         """Say which pods are not where the scheduler said that they were bound."""
@@ -268,8 +300,9 @@ class Replicas:
         ]
 
     async def refusals(self) -> list[str]:
-        """Return what the scheduler said of pods that it could not place."""
-        return [each["note"] for each in await self.events("FailedScheduling")]
+        """Return what the scheduler said of pods that it could not place, but not by a rule."""
+        notes = [each["note"] for each in await self.events("FailedScheduling")]
+        return [each for each in notes if not _VERDICT.match(each)]
 
     async def events(self, reason: str) -> list[JSON]:
         """Return the Events with this reason."""
@@ -291,7 +324,10 @@ def wave(number: int) -> list[JSON]:
     match number % 3:
         case 0:  # one for each node
             alone = [term(HOSTNAME, mine)]
-            return [pod(f"{app}-{n}", labels=mine, apart=alone) for n in range(_NODES)]
+            made = [pod(f"{app}-{n}", labels=mine, apart=alone) for n in range(_NODES)]
+            for each in made:
+                each["metadata"]["annotations"] = {AFFINITY_ANNOTATION: _said_again(alone)}
+            return made
         case 1:  # a zone for either
             return [
                 pod(f"{app}-0", labels=mine, apart=[term(ZONE, theirs)]),
@@ -305,8 +341,22 @@ def wave(number: int) -> list[JSON]:
             ]
 
 
+def _spread() -> JSON:
+    """Return a wish that the pods which move have among themselves."""
+    apart = {"weight": 1, "podAffinityTerm": term(HOSTNAME, {"app": _MOVED})}
+    return {"podAntiAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [apart]}}
+
+
+def _said_again(apart: list[JSON]) -> str:
+    """Return a rule of a spec as one in an annotation."""
+    term = {"requiredDuringSchedulingIgnoredDuringExecution": apart}
+    return json.dumps({"podAntiAffinity": term})
+
+
 @asynccontextmanager
-async def replicated(sandbox: Sandbox, mode: str, number: int) -> AsyncIterator[Replicas]:
+async def replicated(
+    sandbox: Sandbox, mode: str, number: int, revision: Revision = THIS
+) -> AsyncIterator[Replicas]:
     """Run replicas in a mode, with pods that come all the time and a workload that may move."""
     await forget(sandbox)
     await sandbox.api.delete(_SCHEDULERS_LEASE)
@@ -314,18 +364,18 @@ async def replicated(sandbox: Sandbox, mode: str, number: int) -> AsyncIterator[
     nodes[0]["metadata"]["labels"] |= SSD
     await sandbox.add(*nodes)
     async with AsyncExitStack() as stack:
-        replicas = Replicas(sandbox, mode, stack)
+        replicas = Replicas(sandbox, mode, revision, stack)
         for _ in range(number):
             await replicas.add()
-        if mode == ASSIST:
+        if mode != REPLACE:
             _, port = await stack.enter_async_context(hop(replicas.endpoint, Random()))
-            config = shipped(ASSIST, f"http://127.0.0.1:{port}", quotas=True)
+            config = shipped(mode, f"http://127.0.0.1:{port}", quotas=True)
             # As for rules in annotations: a pod is not placed without the extender.
             del config["extenders"][0]["ignorable"]
             folder = sandbox.folder("scheduler")
             await stack.enter_async_context(configured(sandbox.control_plane, config, folder))
         await stack.enter_async_context(sandbox.kubelet())
-        await replicas.moves.create(replica_set(_MOVED, on_ssd(), MOVED))
+        await replicas.moves.create(replica_set(_MOVED, on_ssd() | _spread(), MOVED))
         async with replicas.creating():
             await asyncio.sleep(3 * WAVE_S)
             yield replicas

@@ -12,7 +12,7 @@ import pytest
 
 from extender.core.kube.client import ApiClient
 from extender.core.kube.credentials import load_credentials
-from extender.tokens import RENEWAL_SECONDS, keep
+from extender.tokens import LOOK_SECONDS, keep
 from tests.deploy.kustomize import render
 from tests.deploy.places import MANIFESTS, ROOT, SIDECAR
 from tests.deploy.starting import started, until_ready
@@ -75,13 +75,20 @@ async def _write_token(cluster: ControlPlane, file: Path) -> None:
         (own / name).touch()
 
     async def sleep(seconds: float) -> None:
-        if seconds == RENEWAL_SECONDS:
+        if seconds == LOOK_SECONDS:
             written.set()
         await asyncio.sleep(seconds / 20)
 
+    async def never() -> bool:
+        return False
+
     async with ApiClient(await load_credentials(str(scheduler))) as client:
         work = asyncio.create_task(
-            keep(client.post, "kube-system/affinity-extender", BOND, file, own=own, sleep=sleep)
+            keep(
+                *(client.post, "kube-system/affinity-extender", BOND, file, never),
+                own=own,
+                sleep=sleep,
+            )
         )
         async with asyncio.timeout(30):
             await written.wait()
@@ -225,3 +232,7 @@ async def test_without_the_secret_its_tokens_are_worth_nothing(admin: Api, exten
         # The API server keeps what it knows of a token for some seconds.
         while await status(extender, "GET /api/v1/nodes", None) != 401:  # noqa: ASYNC110
             await asyncio.sleep(0.2)
+    bond = {"kind": "Secret", "apiVersion": "v1", "metadata": {"name": BOND}}
+    await admin.create(f"{SYSTEM}/secrets", bond)
+    await asyncio.sleep(1)
+    assert await status(extender, "GET /api", None) == 401, "another Secret, other tokens"

@@ -20,6 +20,7 @@ from extender import __version__
 from extender.core.config.checks import faults
 from extender.core.config.document import decode
 from extender.core.config.features import lease_name, left_to_scheduler
+from extender.core.config.schema import SCHEDULER_VERSIONS
 from extender.core.source import lease_key
 from release.chart import CHART, package
 from tests.builders import HOST, ZONE
@@ -506,6 +507,18 @@ def test_a_scheduler_that_preempts_for_the_extender_looks_at_all_nodes(
     given = [each["args"] for each in profile.get("pluginConfig", ())]
     assert [each["minCandidateNodesPercentage"] for each in given] == percentages
     assert cli.main(["lint", str(paths[0]), f"--config={paths[1]}"]) == 0
+
+
+@pytest.mark.parametrize("form", ["sidecar", "k3s"])
+@pytest.mark.parametrize("version", [*SCHEDULER_VERSIONS, "1.99"])
+def test_the_extender_is_told_which_release_the_scheduler_of_the_cluster_is(
+    helm: Helm, version: str, form: str
+) -> None:
+    where = ("--namespace=kube-system", f"--kube-version=v{version}.2")
+    text = helm("template", "affinity-extender", *where, values={"form": form})
+    found = compared([one for one in yaml.safe_load_all(text) if one])
+    config = decode(found["ConfigMap", "kube-system", "affinity-extender-config"]["data"])
+    assert config.scheduler_version == (version if version in SCHEDULER_VERSIONS else "1.37")
 
 
 EVERYTHING: JSON = {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import struct
 import subprocess
+from hashlib import sha256
 from importlib.util import source_from_cache
 from pathlib import Path
 
@@ -27,9 +28,13 @@ _BUILD_TIMEOUT_S = 900
 
 @pytest.fixture(scope="module")
 def archive() -> Path:
+    return built()
+
+
+def built(*folder: str) -> Path:
     """Build the image. Without a builder, or a base to build on, this skips; in CI, too."""
     done = subprocess.run(
-        [str(ROOT / "release" / "image.sh")],
+        [str(ROOT / "release" / "image.sh"), *folder],
         capture_output=True,
         text=True,
         check=False,
@@ -52,6 +57,12 @@ def test_it_says_how_it_runs(image: Image) -> None:
     assert config["Entrypoint"] == ["affinity-extender"]
     assert config["Cmd"] == ["serve"]
     assert set(config["ExposedPorts"]) == {"10280/tcp", "10281/tcp"}
+
+
+@pytest.mark.long
+def test_built_again_on_the_same_base_it_is_the_same_bytes(archive: Path, tmp_path: Path) -> None:
+    again = built(str(tmp_path))
+    assert sha256(again.read_bytes()).digest() == sha256(archive.read_bytes()).digest()
 
 
 def assert_it_can_do_little(process: int) -> None:

@@ -99,8 +99,15 @@ def test_the_image_has_the_program_of_the_wheel(dist: Path, tmp_path: Path) -> N
                 assert (image.packages / name).read_bytes() == wheel.read(name), name
 
 
-def test_the_list_of_its_parts_is_what_is_pinned(dist: Path) -> None:
-    found = json.loads((dist / "affinity-extender.cdx.json").read_text())
+@pytest.mark.parametrize(
+    ("program", "more"),
+    [("affinity-extender", set()), ("clusterload", {("affinity-extender", __version__)})],
+)
+def test_the_list_of_its_parts_is_what_is_pinned(
+    dist: Path, program: str, more: set[tuple[str, str]]
+) -> None:
+    found = json.loads((dist / f"{program}.cdx.json").read_text())
     assert (found["bomFormat"], found["specVersion"]) == ("CycloneDX", "1.6")
-    assert found["metadata"]["component"]["version"] == __version__
-    assert {(one["name"], one["version"]) for one in found["components"]} == PINNED
+    root = found["metadata"]["component"]
+    assert (root["name"], root["version"]) == (program, __version__)
+    assert {(one["name"], one["version"]) for one in found["components"]} == PINNED | more

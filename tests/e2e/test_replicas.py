@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import os
-import re
 import signal
-from itertools import pairwise, product
+from itertools import product
 from typing import TYPE_CHECKING
 
 import pytest
@@ -20,8 +19,8 @@ from tests.e2e.extending import ASSIST, REPLACE, Extender
 from tests.e2e.faults.proxy import Failing, Mode
 from tests.e2e.moving import QUIET_S
 from tests.e2e.objects import HOSTNAME, node, pod, term
-from tests.e2e.replicas import MOVED, replicated
-from tests.e2e.replicas_report import recorded
+from tests.e2e.replicas import replicated
+from tests.e2e.replicas_report import Report, recorded
 from tests.e2e.sandbox import pod_path
 
 if TYPE_CHECKING:
@@ -29,11 +28,6 @@ if TYPE_CHECKING:
 
     from tests.e2e.replicas import Replica, Replicas
     from tests.e2e.sandbox import Sandbox
-
-SUCCESSOR_S = 10
-"""For which the successor of a moved pod has to be ready before the next pod of its controller."""
-VERDICT = re.compile(r"0/\d+ nodes are available: |\S+ since the filter call: node\(s\) didn't ")
-"""What the scheduler says of a pod that a rule keeps from all nodes, or from one at its bind."""
 
 
 async def killed(replicas: Replicas, victim: Replica) -> None:
@@ -63,12 +57,17 @@ async def cut_off(replicas: Replicas, victim: Replica) -> None:
 async def upgraded(replicas: Replicas, victim: Replica) -> None:
     """Replace all replicas, one after the other, each when its successor is ready."""
     del victim
-    for old in [*replicas.all]:
-        await replicas.add()
-        await replicas.end(old)
+    await replicas.renew()
     await replicas.until_moved()
 
 
+REPORT = Report(
+    "replicas",
+    "Replicas of which one is killed, frozen, cut off or replaced",
+    "A row names the mode, how many replicas there are, and what happens to the one that evicts. "
+    "It passes if no rule is broken, no bind is lost, no pod is evicted twice, and every pod gets "
+    "its place.",
+)
 BRIEF = {(ASSIST, 2, upgraded), (REPLACE, 2, frozen)}
 """The rows that CI runs."""
 TABLE = [
@@ -89,7 +88,7 @@ async def test_whatever_happens_to_a_replica_no_rule_and_no_bind_is_broken(
     number: int,
     happens: Callable[[Replicas, Replica], Awaitable[None]],
 ) -> None:
-    async with recorded(request) as waits, replicated(sandbox, mode, number) as replicas:
+    async with recorded(request, REPORT) as waits, replicated(sandbox, mode, number) as replicas:
         leader = await replicas.leader()
         await replicas.break_rule()
         await asyncio.sleep(2)
@@ -100,12 +99,8 @@ async def test_whatever_happens_to_a_replica_no_rule_and_no_bind_is_broken(
         waits.extend(replicas.waits())
 
         assert await replicas.faults() == []
-        evictions = sorted(replicas.moves.evictions().values())
-        assert len(evictions) == MOVED
-        # The API server's times are cut to seconds.
-        assert all((b - a).total_seconds() >= SUCCESSOR_S - 1 for a, b in pairwise(evictions))
         if happens is upgraded:
-            assert [note for note in await replicas.refusals() if not VERDICT.match(note)] == []
+            assert await replicas.refusals() == []
 
 
 @pytest.mark.long

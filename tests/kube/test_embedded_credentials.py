@@ -19,7 +19,7 @@ import yaml
 from aiohttp import web
 from cryptography.hazmat.primitives import serialization
 
-from extender.core.errors import ConfigError
+from extender.core.errors import ConfigError, UnreadableError
 from extender.core.kube.client import ApiClient
 from extender.core.kube.credentials import in_cluster_credentials, kubeconfig_credentials
 from extender.core.kube.failures import NoAnswerError
@@ -382,6 +382,41 @@ async def test_an_identity_provider_is_verified_without_a_file(
         else:
             with pytest.raises(ConfigError, match="certificate verify failed"):
                 await kubeconfig_credentials(path)
+    finally:
+        await runner.cleanup()
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # the library's
+async def test_an_identity_provider_that_hangs_up_costs_no_credentials(tmp_path: Path) -> None:
+    hanging_up = False
+    ended = f"x.{data(json.dumps({'exp': 0}).encode())}.x"
+
+    async def answer(request: web.Request) -> web.Response:
+        if hanging_up and request.transport is not None:
+            request.transport.close()
+        where = f"http://{request.host}/token"
+        return web.json_response({"token_endpoint": where, "id_token": ended, "refresh_token": "b"})
+
+    app = web.Application()
+    app.router.add_route("*", "/{any:.*}", answer)
+    runner = web.AppRunner(app)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    config = {
+        "client-id": "i",
+        "client-secret": "s",
+        "idp-issuer-url": f"http://127.0.0.1:{runner.addresses[0][1]}",
+        "refresh-token": "r",
+    }
+    user = {"auth-provider": {"name": "oidc", "config": config}}
+    path = write(tmp_path, "http://127.0.0.1:1", user)
+    try:
+        found = await kubeconfig_credentials(path)
+        hanging_up = True
+        assert not await found.renew(f"Bearer {ended}")
+        assert await found.authorization() == f"Bearer {ended}"
+        with pytest.raises(UnreadableError, match="disconnected"):
+            await kubeconfig_credentials(path)
     finally:
         await runner.cleanup()
 

@@ -13,7 +13,7 @@ from aiohttp import web
 
 from extender.core.config import Config
 from extender.core.kube.pacing import USUAL_MIRROR
-from tests.kube.fake_api import CLOSE, Answer, answering, failure
+from tests.kube.fake_api import CLOSE, CUT, Answer, answering, failure
 from tests.kube.test_resources import node, pod
 from tests.kube.virtual_loop import run_virtually
 from tests.kube.watched import REPLACE, Watched, replacing, watched
@@ -118,6 +118,26 @@ def lose_the_latest(there: Watched) -> Any:
     return backup
 
 
+@pytest.mark.parametrize(
+    ("sent", "stays"),
+    [
+        pytest.param(CLOSE, True, id="ended in order"),
+        pytest.param(CUT, False, id="broke"),
+    ],
+)
+def test_what_is_known_is_uncertain_for_a_moment_after_a_watch(sent: Any, stays: bool) -> None:
+    async def main() -> None:
+        async with watched(OBJECTS) as there:
+            there.at["pods"].send(sent)
+            certain = []
+            for _ in range(60):
+                await asyncio.sleep(0.05)
+                certain.append(there.source.picture.certain)
+            assert (all(certain), certain[-1]) == (stays, True)
+
+    run_virtually(main())
+
+
 SLOW_DOWN = answering(lambda: failure(429, "TooManyRequests", "slow down"))
 
 
@@ -142,7 +162,9 @@ def test_a_restore_is_seen_as_soon_as_the_server_is_back(away: float, throttled:
             for each in there.at.values():
                 each.looks.extend([SLOW_DOWN] * throttled)
             await there.api.start(port)
-            assert await there.until(lambda: there.equal, 30.0) < 10.0
+            assert not there.source.picture.certain, "pods may be bound by it as soon as that is so"
+            assert await there.until(lambda: there.source.picture.certain, 30.0) < 10.0
+            assert there.equal
             there.at["pods"].put(pod("after", "b"))
             assert await there.until(lambda: there.equal, 30.0) < 1.0
 
@@ -167,7 +189,8 @@ def test_a_restored_history_that_has_passed_what_is_known_is_seen_after_an_outag
             # By the writes of others, or by --bump-revision: no number tells it from the old one.
             there.api.version = known + 1000
             await there.api.start(port)
-            assert await there.until(lambda: there.equal, 100.0) < 10.0
+            assert await there.until(lambda: there.source.picture.certain, 100.0) < 10.0
+            assert there.equal
 
     run_virtually(main())
 

@@ -712,4 +712,18 @@ BUGS = (
         "        self._unreadable.update({key: shortened(why) for key, (_, why) in found})\n",
         "kube/test_unreadable.py::test_what_a_list_can_read_is_named_no_more",
     ),
+    Bug(
+        "what is known is certain though the connection broke",
+        "core.kube.reflector",
+        "                self.certain.clear()\n",
+        "",
+        "kube/test_silence.py::test_what_is_known_is_uncertain_for_a_moment_after_a_watch",
+    ),
+    Bug(
+        "what is known is certain before the history was checked",
+        "core.kube.reflector",
+        "                if lost_at is not None:\n",
+        "                if lost_at is not None:\n                    self.certain.set()\n",
+        "kube/test_silence.py::test_a_restore_is_seen_as_soon_as_the_server_is_back",
+    ),
 )

@@ -60,7 +60,7 @@ IN_MODES: Final[Mapping[str, Plugins]] = {
     )
 }
 """By what is looked at in specs as well."""
-CLUSTERS: Final = 1_000
+CLUSTERS: Final = 300
 
 
 def some_pod(dice: random.Random, name: str) -> Json:

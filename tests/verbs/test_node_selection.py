@@ -276,3 +276,19 @@ def test_against_the_naive_evaluator(
     assert scores([plugin(more)], raw, names, state) == {
         name: score for name, score in differing.items() if score
     }
+
+
+@pytest.mark.parametrize(
+    ("asks", "by"),
+    [
+        pytest.param(NEW, None, id="for nothing"),
+        pytest.param(NEW.prefers_nodes(1, SSD), None, id="for nothing that is required"),
+        pytest.param(NEW.requires_nodes(SSD), "the watch is silent", id="for nodes"),
+        pytest.param(NEW.selects(disk="ssd"), "the watch is silent", id="for labels"),
+    ],
+)
+def test_nodes_that_a_pod_asks_for_are_judged_by_no_stale_state(asks: Pod, by: str | None) -> None:
+    state = state_of(NODES, [], [])
+    assert plugin().indeterminate(state, model_pod(asks)) is None
+    state.stale = "the watch is silent"
+    assert plugin().indeterminate(state, model_pod(asks)) == by

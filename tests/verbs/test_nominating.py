@@ -175,6 +175,39 @@ def test_a_promise_to_a_rival_is_kept() -> None:
     assert choose(state, LONER, placements=(own,)) == "a", "its own earlier hint"
 
 
+WEB = pod("web").requests(cpu="2").host_port(80)
+EXPECTED = [pod(f"expected-{number}") for number in range(3)]
+
+
+def asking(*amounts: str, port: int = 0, on: str = "a") -> list[ExpectedPlacement]:
+    """Return pods that are expected on a node, each of which asks for so much."""
+    pods = [each.requests(cpu=cpu) for each, cpu in zip(EXPECTED, amounts, strict=False)]
+    ported = [each.host_port(port) if port else each for each in pods]
+    return [ExpectedPlacement(model_pod(each), on) for each in ported]
+
+
+@pytest.mark.parametrize(
+    ("expected", "fits"),
+    [
+        pytest.param(asking("2"), True, id="one beside which it fits"),
+        pytest.param(asking("3"), False, id="one that takes its room"),
+        pytest.param(asking("1", "1"), True, id="two beside which it fits"),
+        pytest.param(asking("2", "1"), False, id="two of which the first takes more"),
+        pytest.param(asking("1", "2"), False, id="two of which the last takes more"),
+        pytest.param(asking("0", "0", "0"), False, id="as many as there may be pods"),
+        pytest.param(asking("1", port=80), False, id="one that takes its port"),
+        pytest.param(asking("1", port=81), True, id="one with another port"),
+        pytest.param(asking("3", on="b"), True, id="one elsewhere"),
+        pytest.param([*asking("2"), *asking("3", on="b")], True, id="one there, one elsewhere"),
+    ],
+)
+def test_a_node_has_to_have_room_for_all_who_are_expected_there(
+    expected: list[ExpectedPlacement], *, fits: bool
+) -> None:
+    state = state_of([host("a")], [], [])
+    assert choose(state, WEB, placements=tuple(expected)) == ("a" if fits else None)
+
+
 def test_nodes_that_come_are_seen() -> None:
     state = state_of([host("a")], [], [LONER.uid("other").on("a")])
     chooser = Chooser(state, AFFINITY)

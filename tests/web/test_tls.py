@@ -289,6 +289,27 @@ async def test_changes_are_followed_as_a_secret_is_mounted(tmp_path: Path, ca: t
         await following
 
 
+async def test_files_are_followed_after_an_unexpected_error(
+    tmp_path: Path, ca: trustme.CA, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = Files(tmp_path)
+    files.write_pair(ca.issue_cert(*NAMES))
+    tls, looked, looks = ServerTLS(files.cert, files.key), asyncio.Event(), 0
+
+    async def without_threads(_: object) -> None:
+        nonlocal looks
+        looks += 1
+        if looks == 1:
+            raise RuntimeError("can't start new thread")
+        looked.set()
+
+    monkeypatch.setattr(asyncio, "to_thread", without_threads)
+    following = asyncio.create_task(tls.follow(interval=0.001))
+    async with asyncio.timeout(10):
+        await looked.wait()
+    following.cancel()
+
+
 def _without(name: str) -> str:
     return f"cannot read {{{name}}}: No such file or directory"
 

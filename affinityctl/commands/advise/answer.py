@@ -35,10 +35,17 @@ class Trap(TypedDict):
     message: str
 
 
+class ToldShare(TypedDict):
+    least: float
+    median: float
+    most: float
+
+
 class Advised(TypedDict):
     nodes: int
     pods: int
     podsWithRules: int
+    rateWithoutRules: Mapping[str, ToldShare]
     rules: Sequence[Rules]
     millisecondsPerPod: Mapping[str, float]
     podsPerSecond: Mapping[str, float | None]

@@ -50,6 +50,14 @@ class MeasuredKind(msgspec.Struct):
     ours: MeasuredCall
 
 
+class Share(msgspec.Struct):
+    """A share of what the scheduler alone does, over the rounds of a measurement."""
+
+    least: float
+    median: float
+    most: float
+
+
 class Model(msgspec.Struct):
     """All kinds, as bench has measured them."""
 
@@ -57,6 +65,8 @@ class Model(msgspec.Struct):
     nodes: int
     asked: int
     kinds: Mapping[str, MeasuredKind]
+    without_rules: Mapping[str, Share]
+    """By mode, how many pods that carry no rule a whole scheduler places."""
 
 
 @cache

@@ -41,9 +41,14 @@ WHY: Final = {
     Advice.NOTHING: "the scheduler's own plugin is as fast, or nearly; a second process would not "
     "pay for itself",
     Advice.ASSIST: "scores take most of the time, and this is the safer mode: while the extender "
-    "is down, pods are still placed by the hard rules; begin with a second scheduler",
+    "is down, pods are still placed by the hard rules",
     Advice.REPLACE: "hard rules take much of the time, and only this mode takes them from the "
-    "scheduler; begin with a second scheduler, and with shadow",
+    "scheduler",
+}
+FIRST: Final = {
+    Advice.NOTHING: "",
+    Advice.ASSIST: ", in a second scheduler first",
+    Advice.REPLACE: ", in a second scheduler first and there after shadow",
 }
 RISK: Final = (
     "pods wait while the extender is down, and those with hard rules while what it knows of the "
@@ -129,6 +134,10 @@ def _told(found: Census, costs: Costs, seated: Any, traps: Sequence[Finding]) ->
         "nodes": found.nodes,
         "pods": found.pods,
         "podsWithRules": found.with_rules,
+        "rateWithoutRules": {
+            mode: {"least": each.least, "median": each.median, "most": each.most}
+            for mode, each in model().without_rules.items()
+        },
         "rules": [
             {
                 "kind": each.kind.name,
@@ -175,7 +184,22 @@ def _told(found: Census, costs: Costs, seated: Any, traps: Sequence[Finding]) ->
 
 def _text(found: Census, costs: Costs, seated: Any, traps: Sequence[Finding]) -> str:
     seats = () if seated is None else (wrapped(_placements(seated), hanging=0),)
-    return "\n\n".join((*_rules(found), *_costs(costs), *seats, _traps(traps)))
+    said = (*_rules(found), *_costs(costs), *_price(found, costs), *seats, _traps(traps))
+    return "\n\n".join(said)
+
+
+def _price(census: Census, costs: Costs) -> Iterator[str]:
+    """Say what the pods lose that gain nothing."""
+    others = census.pods - census.with_rules
+    if costs.advice is not Advice.NOTHING and others:
+        share = model().without_rules[costs.advice.value]
+        yield wrapped(
+            f"What it costs others: {others / census.pods:.0%} of the pods carry no rule, and a "
+            f"scheduler asks the extender about them as well. Of such pods, `{costs.advice.value}` "
+            f"placed {share.least:.0%} to {share.most:.0%} of what the scheduler alone did, on two "
+            "cores for both. With a second scheduler, for pods that carry rules, the others lose "
+            "nothing."
+        )
 
 
 def _placements(seated: Any) -> str:
@@ -218,7 +242,7 @@ def _costs(costs: Costs) -> Iterator[str]:
         hanging=0,
     )
     yield wrapped(_need(costs), hanging=0)
-    yield wrapped(f"Take: {costs.advice.value}, for {_why(costs)}.")
+    yield wrapped(f"Take: {costs.advice.value}{FIRST[costs.advice]}, for {_why(costs)}.")
     if costs.advice is Advice.REPLACE:
         yield wrapped(f"What it risks: {RISK}.")
 

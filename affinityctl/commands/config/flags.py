@@ -11,7 +11,7 @@ SHORT = "write an extender's configuration file as the version of today"
 DESCRIPTION = """\
 Write a configuration file of the extender that is affinity-extender.io/v1alpha1 as
 affinity-extender.io/v1, to standard output. Everything else stays as it is written, comments
-too. A file that `serve` would not start with is refused, with all that is wrong with it.
+too. A file with fields that do not exist, or values that they cannot have, is refused.
 """
 
 EPILOG = f"""\

@@ -8,7 +8,6 @@ from typing import Any
 import yaml
 
 from extender.core.command_line import DONE, say
-from extender.core.config.checks import faults
 from extender.core.config.document import decode_all, parse
 from extender.core.config.schema import API_VERSION, OLD_API_VERSION
 from extender.core.errors import ConfigError, ConfigFaultsError, UnreadableError
@@ -22,26 +21,30 @@ def run(flags: argparse.Namespace) -> int:
     try:
         text = converted(read_text(flags.file), name)
         if flags.write:
-            flags.file.write_text(text, encoding="utf-8")
+            # Over the old text, which is longer: emptied before, it would be lost on a full disk.
+            with flags.file.open("r+b") as file:
+                file.write(text.encode())
+                file.truncate()
     except UnicodeDecodeError as error:
         raise UnreadableError(f"cannot read {name}: {error.reason}") from error
     except OSError as error:
         raise UnreadableError(f"{name}: {error.strerror}") from error
     if not flags.write:
-        say(text.rstrip("\n"))
+        # A file from Windows; a control character would be spelled out.
+        say(text.replace("\r\n", "\n").rstrip("\n"))
     return DONE
 
 
 def converted(text: str, name: str) -> str:
-    """Return a configuration file in the version of today; ConfigError says what is wrong in it."""
+    """Return a configuration file in the version of today; ConfigError says what is wrong in it.
+
+    Whether its fields fit together depends on the flags that `serve` has beside it.
+    """
     document = parse(text, name)
     if document.get(_FIELD) == OLD_API_VERSION:
         document[_FIELD] = API_VERSION
         text = _with_version(text, name)
-    config, found = decode_all(document)
-    if config is not None:
-        broken = {each.block for each in found}
-        found += [each for each in faults(config, broken) if each.block not in broken]
+    _, found = decode_all(document)
     if found:
         raise ConfigFaultsError.of([ConfigError(each.path, each.message, name) for each in found])
     return text
@@ -54,8 +57,7 @@ def _with_version(text: str, name: str) -> str:
     if where is None:
         raise ConfigError(_FIELD, "comes by a merge key; write it out", name)
     old = text[where.start_mark.index : where.end_mark.index]
-    return (
-        text[: where.start_mark.index]
-        + old.replace(OLD_API_VERSION, API_VERSION)
-        + text[where.end_mark.index :]
-    )
+    new = old.replace(OLD_API_VERSION, API_VERSION)
+    if new == old:  # with an escape in it, as JSON may have the slash
+        new = f'"{API_VERSION}"'
+    return text[: where.start_mark.index] + new + text[where.end_mark.index :]

@@ -36,7 +36,8 @@ what is whose:
 
 while an extender runs:
   --remove refuses to begin while a Lease is held, because all would be written anew. An extender
-  without a Lease is not noticed: remove the installation first.
+  without a Lease, or with one that --lease does not name, is not noticed: remove the installation
+  first.
 
 cluster:
   By default the one of kubectl's current context ($KUBECONFIG, or ~/.kube/config). Needs the right

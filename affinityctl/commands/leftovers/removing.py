@@ -35,9 +35,9 @@ async def remove(client: ApiClient, found: Marked, remnants: Iterable[Remnant]) 
             else:
                 await client.delete(path, body, within=_WITHIN)
     except ApiError as error:
-        if error.status not in {*_CHANGED, HTTPStatus.NOT_FOUND}:
+        if error.status not in _CHANGED and not error.is_missing:
             raise
-        return error.status == HTTPStatus.NOT_FOUND
+        return error.is_missing
     return True
 
 

@@ -24,10 +24,10 @@ from affinityctl.reading.api_server import api_server
 from affinityctl.reading.sources import PassedOver, read_objects
 from affinityctl.terminal.printing import Named, columns, named_lines, printed, show
 from affinityctl.terminal.progress import Progress
-from extender.core.command_line import DONE, NOT_FINE
+from extender.core.command_line import DONE, NOT_FINE, complain
 from extender.core.config.features import defaults, lease_name
 from extender.core.errors import ApiError, ConfigError, ObjectError
-from extender.core.model.wording import some
+from extender.core.model.wording import plural, some
 from extender.core.offline import ClusterFileError
 
 if TYPE_CHECKING:
@@ -43,6 +43,8 @@ TRIES: Final = 3
 """Of a list that took longer than the API server keeps its version, five minutes by default."""
 AT_ONCE: Final = 8
 """Objects that are changed at a time."""
+MOST_REFUSED: Final = 100
+"""Objects that may not be changed, after which no other is tried if none could be."""
 
 Done = set[tuple[int, Remnant]]
 """What was removed, each by the number of its object."""
@@ -140,7 +142,7 @@ async def _get_lease(client: ApiClient, key: str) -> Iterable[Marked]:
     try:
         raw = await client.get(lease_path(namespace, name), {})
     except ApiError as error:
-        if error.status != HTTPStatus.NOT_FOUND:
+        if not error.is_missing:
             raise
         return ()
     found = marked(LEASE, raw, (key,))
@@ -159,14 +161,29 @@ async def _remove(
         if (chosen := [each for each in one.remnants if not each.by_user or flags.also_yours])
     ]
     done, turns = Done(), iter(enumerate(wanted, 1))
+    refused: list[tuple[Marked, ApiError]] = []
 
     async def take_turns() -> None:
         for count, (number, one, chosen) in turns:
-            if await remove(client, one, chosen):
-                done.update((number, each) for each in chosen)
+            try:
+                if await remove(client, one, chosen):
+                    done.update((number, each) for each in chosen)
+            except ApiError as error:
+                # By a webhook about one namespace; or all, for want of a right.
+                refused.append((one, error))
+                if not done and len(refused) >= MOST_REFUSED:
+                    raise
             progress.show("removed from", count, len(wanted))
 
     await asyncio.gather(*(take_turns() for _ in range(AT_ONCE)))
+    if refused:
+        one, error = refused[0]
+        if not done:
+            raise error
+        progress.wipe()
+        name = "/".join(filter(None, (one.metadata.namespace, one.metadata.name)))
+        such = f"{plural(len(refused), 'object')}, such as {one.kind} {name}"
+        complain(f"it could not be removed from {such}: {error}")
     return done
 
 
@@ -221,7 +238,7 @@ def _text(found: Sequence[Marked], done: Done, *, removes: bool) -> str:
     if removes:
         parts.append(f"Removed {len(done):,}; {len(kept):,} are left.")
         if ours:
-            parts.append(f"{ours:,} were changed meanwhile: call this again.")
+            parts.append(f"{ours:,} were changed meanwhile, or refused: call this again.")
     elif ours:
         parts.append("Nothing was removed. --remove removes what is written by the program.")
     return "\n\n".join(parts)

@@ -6,6 +6,9 @@
     "mode" .Values.mode
     "interPodAffinity" (dict "hardPodAffinityWeight" 1)
     "logging" (dict "format" "json") }}
+{{- with include "affinity-extender.schedulerVersion" . }}
+{{- $_ := set $config "schedulerVersion" . }}
+{{- end }}
 {{- if eq .Values.mode "replace" }}
 {{- $groups := dict "schedulerName" (include "affinity-extender.groups" .) "mode" "bind" }}
 {{- $_ := set $config "profiles" (list $groups) }}
@@ -76,7 +79,8 @@
 {{- $profiles := list $profile }}
 {{- if eq .Values.mode "replace" }}
 {{- $profiles = append $profiles (dict "schedulerName" (include "affinity-extender.groups" .)) }}
-{{- if semverCompare ">=1.38.0" (print (.Values.config.schedulerVersion | default "1.37") ".0") }}
+{{- $version := (include "affinity-extender.config" . | fromYaml).schedulerVersion | default "1.37" }}
+{{- if semverCompare ">=1.38.0" (print $version ".0") }}
 {{- $args := dict "minCandidateNodesPercentage" 100 }}
 {{- $_ := set $profile "pluginConfig" (list (dict "name" "DefaultPreemption" "args" $args)) }}
 {{- end }}

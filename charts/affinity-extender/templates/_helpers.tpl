@@ -142,3 +142,8 @@ topologySpreadConstraints:
 {{- $ofCluster := regexFind "^v[0-9]+[.][0-9]+[.][0-9]+" .Capabilities.KubeVersion.Version }}
 {{- .Values.scheduler.image.tag | default $ofCluster }}
 {{- end }}
+{{/* Its minor version, where the extender has to be told: it takes 1.37 for granted. */}}
+{{- define "affinity-extender.schedulerVersion" -}}
+{{- $release := include "affinity-extender.schedulerTag" . | trimPrefix "v" | regexFind "^[0-9]+[.][0-9]+" }}
+{{- if has $release (list "1.33" "1.34" "1.35" "1.36" "1.38") }}{{ $release }}{{ end }}
+{{- end }}

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import Callable, Collection, Mapping
 from math import inf
-from time import monotonic
 from typing import Final, NoReturn
 
 from extender.core.cluster.state import ClusterState
@@ -28,6 +28,12 @@ tries to renew a Lease for 10 s (renewDeadline), and begins 2 s later, before it
 _log = logging.getLogger(__name__)
 
 
+def since_boot() -> float:
+    """Return seconds that go on while the machine is suspended; `monotonic` stands still then."""
+    clock = getattr(time, "CLOCK_BOOTTIME", None)  # of Linux alone
+    return time.monotonic() if clock is None else time.clock_gettime(clock)
+
+
 class Freshness:
     """Notices when a resource is stale: no event, bookmark or whole list came for too long.
 
@@ -37,10 +43,10 @@ class Freshness:
     placed unseen, by another scheduler or by hand, no hard rule can be vouched for:
     `ClusterState.stale` says so, and whatever judges hard rules answers that instead of a verdict.
 
-    A process that stood still (a container that was frozen) wakes up with the picture of before,
-    and calls that are as old. It gives no verdict until it has had the time to read what has come
-    since, and until a scheduler that stood still with it has found out that it leads no more:
-    `behind`.
+    A process that stood still (a container that was frozen, a machine that was suspended) wakes up
+    with the picture of before, and calls that are as old. It gives no verdict until it has had the
+    time to read what has come since, and until a scheduler that stood still with it has found out
+    that it leads no more: `behind`.
     """
 
     def __init__(
@@ -50,7 +56,7 @@ class Freshness:
         state: ClusterState,
         vital: Collection[str],
         *,
-        clock: Callable[[], float] = monotonic,
+        clock: Callable[[], float] = since_boot,
     ) -> None:
         """`limit` is in seconds; `vital` are the resources without which rules cannot be judged."""
         self._clock = clock

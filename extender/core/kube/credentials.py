@@ -16,6 +16,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Final, Protocol
 
+import aiohttp
 from kubernetes_asyncio.client import Configuration
 from kubernetes_asyncio.config import ConfigException, load_incluster_config
 from kubernetes_asyncio.config.incluster_config import (
@@ -52,6 +53,8 @@ _READ_FAILURES = (
     KeyError,
     AttributeError,
     AssertionError,
+    # Of an identity provider, whose failures are not all OSErrors.
+    aiohttp.ClientError,
 )
 
 
@@ -281,7 +284,8 @@ async def _first_load(
     except ConfigError:
         raise
     except _READ_FAILURES as failure:
-        broken = not isinstance(failure, OSError) or isinstance(failure, ssl.SSLError)
+        away = isinstance(failure, OSError | aiohttp.ClientError)
+        broken = not away or isinstance(failure, ssl.SSLError)
         kind = ConfigError if broken else UnreadableFileError
         raise kind(path, str(failure) or type(failure).__name__) from failure
 

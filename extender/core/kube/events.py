@@ -9,6 +9,7 @@ from uuid import uuid4
 
 import msgspec
 
+from extender.core.errors import bounded
 from extender.core.kube.calls import namespace_path
 from extender.core.kube.client import ApiClient
 from extender.core.kube.flowcontrol import Flow
@@ -47,7 +48,7 @@ class EventWriter:
             "reason": occurrence.reason,
             "action": occurrence.action,
             "regarding": regarding,
-            "note": note if len(note) <= MOST.note else f"{note[: MOST.note - 4]} ...",
+            "note": bounded(note, MOST.note),
             "reportingController": CONTROLLER,
             "reportingInstance": self._instance,
             **more,

@@ -95,7 +95,7 @@ class Most:
     selector: int = 4096
     """Characters of a selector in a query; servers refuse long ones."""
     note: int = 1024
-    """Characters of an Event's note, as of its reportingInstance: what the API server takes."""
+    """Bytes of an Event's note, as of its reportingInstance: what the API server takes."""
     instance: int = 128
     event_name: int = 200
     """Characters of a pod's name in that of an Event, which has to be a name as well."""

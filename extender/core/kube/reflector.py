@@ -85,6 +85,9 @@ class Reflector(Generic[T]):
         self.resource = resource
         self.synced = asyncio.Event()
         """Set when the first list has been taken over; a later break does not clear it."""
+        self.certain = asyncio.Event()
+        """Set while a watch goes on from what the server is known to have: not from a broken
+        connection until the server was asked where it stands, or listed."""
         self._client = client
         self._sink = sink
         self._promised = promised
@@ -158,6 +161,7 @@ class Reflector(Generic[T]):
             shown = (key, uid) in before or _is_as_new(snapshot.version, seen_at)
             if shown and not snapshot.has_unreadable(key, uid):
                 self._sink.delete(key, uid)
+        self.certain.set()
         self._senseless_at = None
         self._patience = self._settings.silence - self._settings.spread * self._timing.chance()
         now = self._timing.clock()
@@ -199,6 +203,7 @@ class Reflector(Generic[T]):
                 if lost_at is not None:
                     await self._check_history(lost_at)
                     lost_at = None
+                    self.certain.set()
                 await self._watch(self._quiet_seconds())
                 end = WatchEnd(Restart.ENDED, "ended")
             except ExtenderError as failure:
@@ -208,6 +213,7 @@ class Reflector(Generic[T]):
                 end = ended
             if lost_at is None and end.reason in _LOST:
                 lost_at = self._timing.clock()
+                self.certain.clear()
             brought = Brought.NOTHING
             if self.mirror.version != before:
                 moved = self.mirror.changes != changes

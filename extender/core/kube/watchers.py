@@ -14,7 +14,7 @@ from extender.core.kube.pacing import USUAL_MIRROR, MirrorSettings
 from extender.core.kube.reflector import Reflector
 from extender.core.model.keys import Identity
 from extender.core.reading import ApartReader
-from extender.core.resources import PODS, WatchedResource
+from extender.core.resources import PODS, VITAL, WatchedResource
 from extender.core.wire.objects import PodReader
 
 T = TypeVar("T")
@@ -82,6 +82,7 @@ class Watchers:
 
     def __init__(self, reflectors: Sequence[Reflector[Any]]) -> None:
         self._reflectors = tuple(reflectors)
+        self._vital = [each for each in self._reflectors if each.name in VITAL]
         self._tasks: list[asyncio.Task[NoReturn]] = []
 
     @property
@@ -99,6 +100,14 @@ class Watchers:
     @property
     def unreadable(self) -> Mapping[str, Mapping[str, str]]:
         return {each.name: each.mirror.unreadable for each in self._reflectors}
+
+    @property
+    def certain(self) -> bool:
+        return all(each.certain.is_set() for each in self._vital)
+
+    async def wait_certain(self) -> None:
+        for reflector in self._vital:
+            await reflector.certain.wait()
 
     async def wait_synced(self) -> None:
         for reflector in self._reflectors:

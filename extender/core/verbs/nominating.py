@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain, islice
 
 from extender.core.cluster.counts.nodes import NodeList
 from extender.core.cluster.state import ClusterState
+from extender.core.model.node_resources import UsedPorts
 from extender.core.model.objects import Pod
 from extender.core.verbs.filtering import judge
 from extender.core.verbs.interaction import interact
@@ -115,17 +118,17 @@ class Chooser:
 
         `chance` in [0, 1) says where the search begins, so that pods do not all end up on the same
         node. Nodes to avoid are left out, and those promised to pods that would get in this one's
-        way. What we do not look at (volumes, spreading) the scheduler does: a wrong choice costs it
-        one try. O(nodes), or of those `among` which it is to be, the first ones first; of a pod
-        with very many conditions, not all are looked at.
+        way, or leave it no room. What we do not look at (volumes, spreading) the scheduler does: a
+        wrong choice costs it one try. O(nodes), or of those `among` which it is to be, the first
+        ones first; of a pod with very many conditions, not all are looked at.
         """
-        taken: set[str] | None = None
+        expected: dict[str, list[Pod]] = {}
+        for each in placements:
+            if each.pod.uid != pod.uid:
+                expected.setdefault(each.node, []).append(each.pod)
         for name in self.takers(pod, chance, among):
-            if name in avoid:
-                continue
-            if taken is None:
-                taken = set(self._taken(pod, placements))
-            if name not in taken:
+            others = expected.get(name, ())
+            if name not in avoid and (not others or self._fits_beside(pod, name, others)):
                 return name
         return None
 
@@ -144,11 +147,18 @@ class Chooser:
     def looks_everywhere(self, pod: Pod) -> bool:
         return len(self._state.nodes) <= most_nodes(pod, MOST_CONDITIONS)
 
-    def _taken(self, pod: Pod, placements: Sequence[ExpectedPlacement]) -> Iterator[str]:
-        for placement in placements:
-            other = placement.pod
-            if other.uid != pod.uid and interact(self._state, other.pod_class, pod.pod_class):
-                yield placement.node
+    def _fits_beside(self, pod: Pod, node: str, others: Sequence[Pod]) -> bool:
+        """Return whether a node that takes a pod does so beside those that are expected there."""
+        requests, ports = Counter(dict(pod.spec.requests)), UsedPorts()
+        for each in others:
+            requests.update(dict(each.spec.requests))
+            ports.use(each.spec.ports, 1)
+        has, meet = self._state.node_resources.has, partial(interact, self._state)
+        return (
+            not any(meet(each, pod.pod_class) for each in {each.pod_class for each in others})
+            and ports.allow(pod.spec.ports)
+            and has(node, tuple(requests.items()))
+        )
 
     def everywhere(self) -> NodeList:
         """Return the question about every node, looked up anew when nodes came or went."""

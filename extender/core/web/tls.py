@@ -88,7 +88,10 @@ class ServerTLS:
         while True:
             self.warn_of_expiry()
             await asyncio.sleep(interval)
-            await asyncio.to_thread(self.refresh)
+            try:
+                await asyncio.to_thread(self.refresh)
+            except Exception as error:  # noqa: BLE001 - no thread, no memory: the next time may do
+                _log.error("The TLS files could not be looked at", exc_info=error)
 
     def check(self) -> str | None:
         """Fail once the certificate in use has ended: no client takes it any more.

@@ -8,7 +8,8 @@ at them (`gc=False`, and tuples): what is decoded never refers to itself in a ci
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
+from functools import cache
 from itertools import accumulate
 
 import msgspec
@@ -223,11 +224,14 @@ class PodManifest(msgspec.Struct):
     status: PodStatus | None = None
 
 
-def keeping(annotations: Iterable[str]) -> tuple[type[PodManifest], Mapping[str, str]]:
-    """Return a PodManifest that keeps more annotations, with the field of each of them."""
+@cache
+def keeping(
+    annotations: tuple[str, ...],
+) -> tuple[msgspec.json.Decoder[PodManifest], Mapping[str, str]]:
+    """Return a decoder of pods that keeps more annotations, with the field of each of them."""
     fields = {name: f"kept_{number}" for number, name in enumerate(annotations)}
     if not fields:
-        return PodManifest, fields
+        return msgspec.json.Decoder(PodManifest), fields
     kept = defstruct(
         "PodAnnotations",
         [(field, msgspec.Raw, NULL) for field in fields.values()],
@@ -238,7 +242,7 @@ def keeping(annotations: Iterable[str]) -> tuple[type[PodManifest], Mapping[str,
     annotated = [("annotations", kept | None, None)]
     metadata = defstruct("PodMetadata", annotated, bases=(PodMetadata,))
     kind = defstruct("PodManifest", [("metadata", metadata)], bases=(PodManifest,))
-    return kind, fields  # type: ignore[return-value]
+    return msgspec.json.Decoder(kind), fields
 
 
 class LabelledMetadata(msgspec.Struct):

@@ -129,7 +129,7 @@ class PodReader:
         names = {name for each in annotated for name in each.annotations}
         self._rules = None if self.rules is None else self.rules(self.gates)
         ruling = () if self._rules is None else self._rules.annotations
-        kind, kept = manifests.keeping(sorted({*names, *ruling}))
+        self._manifests, kept = manifests.keeping(tuple(sorted({*names, *ruling})))
         self._ruling = [kept[name] for name in ruling]
         self._kept = [
             (each, [(name, kept[name]) for name in sorted(each.annotations)]) for each in annotated
@@ -137,7 +137,6 @@ class PodReader:
         self._beyond = [
             (each.facet, each.reader()) for each in self.facets if isinstance(each, Beyond)
         ]
-        self._manifests = msgspec.json.Decoder(kind)
         self._classes = ClassCache()
         self._names: CountedCache[str, str] = CountedCache(memory.MOST_NAMES)
         """One string for each node and pod group, not one for each pod. (`sys.intern` would keep

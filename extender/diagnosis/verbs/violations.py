@@ -116,8 +116,8 @@ def _two_together(
     matched: list[Pod] = []
     for pod in _pods_in(state, violation):
         if pod is None:
-            owners, matched = (_still_placed(state, each) for each in (owners, matched))
             yield
+            owners, matched = (_still_placed(state, each) for each in (owners, matched))
             continue
         of = pod.pod_class
         if of not in known:

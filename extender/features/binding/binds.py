@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from time import perf_counter
-from typing import Protocol
+from typing import Final, Protocol
 
 from extender.core.callbacks.in_flight import InFlightPods
 from extender.core.callbacks.observing import fault_text
@@ -22,6 +23,7 @@ from extender.core.errors import ExtenderError
 from extender.core.metrics.series import CounterRow
 from extender.core.model.objects import Pod, SeenPod
 from extender.core.ports import Company
+from extender.core.source import Certainty
 from extender.core.timing import CALL_LOG_SECONDS, LogThrottle
 from extender.core.verbs.plugins import Plugins, leading
 from extender.core.wire.broken_rules import broken_rules, check_rules
@@ -54,6 +56,8 @@ COUNTED_AS = {
 
 LOG_BURST = 20
 """Lines about pods that were not bound, for each result in CALL_LOG_SECONDS."""
+
+UNCERTAIN: Final = "the connection to the API server broke, and it has not said yet where it stands"
 
 _log = logging.getLogger(__name__)
 
@@ -113,6 +117,7 @@ class Binds:
         in_flight: InFlightPods,
         row: CounterRow,
         *,
+        picture: Certainty,
         clock: Callable[[], float],
     ) -> None:
         self._requests = requests
@@ -122,6 +127,7 @@ class Binds:
         self._binder = binder
         self._in_flight = in_flight
         self._row = row
+        self._picture = picture
         self._clock = clock
         self._hooks = requests.hooks
         self._company = next((each.company for each in self._hooks if each.company), None)
@@ -172,6 +178,9 @@ class Binds:
         return await self._place(seen, args.node, deadline)
 
     async def _place(self, seen: SeenPod, node: str, deadline: float) -> Bound:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(deadline - LOOK_SECONDS - self._clock()):
+                await self._picture.wait_certain()
         pod, decided = seen.pod, await self._decided(seen, node, deadline - LOOK_SECONDS)
         if isinstance(decided, BindVerdict):
             done = decided.decision is Decision.DONE
@@ -290,6 +299,8 @@ class Binds:
 
         Only one that is decided about `alone` may be led elsewhere instead.
         """
+        if not self._picture.certain:
+            return BindVerdict(Decision.REFUSE, UNCERTAIN)
         start, pod = perf_counter(), self._as_known(seen)
         if pod is None:
             return BindVerdict(Decision.REFUSE, "the pod is gone")

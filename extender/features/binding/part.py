@@ -34,7 +34,10 @@ class Placing(Part):
 
     def callbacks(self, requests: Requests) -> Mapping[str, Callback]:
         plugins, binder = enforced(self._context.config), self._binder()
-        binds = Binds(requests, plugins, binder, self._awaited, self._row, clock=self._clock)
+        picture = self._context.source.picture
+        binds = Binds(
+            requests, plugins, binder, self._awaited, self._row, picture=picture, clock=self._clock
+        )
         return {"bind": binds}
 
     def _binder(self) -> PodBinder:

@@ -80,8 +80,8 @@ class PodGroups:
                 body = await self._client.get(path, {}, within=WITHIN.read)
                 gang = decode(_POD_GROUP, body).spec.scheduling_policy.gang
             except ExtenderError as error:
-                if isinstance(error, ApiError) and error.status == HTTPStatus.NOT_FOUND:
-                    continue
+                if isinstance(error, ApiError) and error.is_missing:
+                    continue  # the group, or in this version all groups
                 says = "pod group %s cannot be read, so its gang may be bound in part: %s"
                 self._log.log(logging.WARNING, "unread", says, group, error)
                 is_final = isinstance(error, ApiError) and error.status in _FINAL

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
-from http import HTTPStatus
 from typing import Protocol, TypeAlias
 
 from extender.core.cluster.state import ClusterState
@@ -26,6 +25,8 @@ AT_A_TIME = 16
 """Victims for which requests are under way, for all preemptors together."""
 DENIED_SECONDS = 60.0
 """Until we look whether we may delete pods by now."""
+FIRST_DENIED_SECONDS = 5.0
+"""The same after a first time: an API server that has just started denies what it allows later."""
 SHOWN_SECONDS = 1.0
 """How long the watch may take to show the mark of a victim."""
 MOST_KEYS = 3
@@ -78,7 +79,8 @@ class Evictions:
         """Until when it is not tried whether we may delete pods."""
         self._turns = asyncio.Semaphore(AT_A_TIME)
         self._log = LogThrottle(_log)
-        self._said = False
+        self._denied = self._said = False
+        """Whether the last attempt was denied, and whether that was logged."""
 
     async def may_evict(self, victim: Pod) -> bool:
         """Return whether we may look and delete; where that is not known, a dry run tells.
@@ -95,7 +97,7 @@ class Evictions:
         except ExtenderError as error:
             self._note_failure(victim, error)
             return False
-        self._allowed, self._said = True, False
+        self._allowed, self._denied, self._said = True, False, False
         return True
 
     async def evict(
@@ -182,7 +184,7 @@ class Evictions:
 
     def _note_failure(self, victim: Pod, error: ExtenderError) -> None:
         """Stop trying for a while if it was for want of the right to; warn of anything else."""
-        if isinstance(error, ApiError) and error.status == HTTPStatus.FORBIDDEN:
+        if isinstance(error, ApiError) and error.lacks_right:
             self._deny(error)
             return
         kind = str(error).replace(name_of(victim.key), "")
@@ -190,10 +192,15 @@ class Evictions:
         self._log.log(logging.WARNING, kind, what, victim.key, error)
 
     def _deny(self, error: ApiError) -> None:
-        """Say once that no pod is evicted for want of the right to."""
+        """Rest; from the second time on, and log it once."""
         self._allowed = False
-        self.denied_until = self._clock() + DENIED_SECONDS
-        if not self._said:
+        if self._clock() < self.denied_until:
+            # Of one that was asked at the same time.
+            return
+        rest = DENIED_SECONDS if self._denied else FIRST_DENIED_SECONDS
+        self.denied_until = self._clock() + rest
+        again, self._denied = self._denied, True
+        if again and not self._said:
             self._said = True
             _log.warning(
                 "pods that only affinity rules keep from every node wait, though less important "

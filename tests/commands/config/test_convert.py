@@ -11,6 +11,8 @@ from extender.core.config import API_VERSION, KIND
 from extender.core.config.schema import OLD_API_VERSION
 from tests.config.test_versions import NEW, OLD
 
+ESCAPED = OLD_API_VERSION.replace("/", "\\/")
+
 
 def convert(path: Path, *flags: str) -> int:
     return cli.main(["config", "convert", str(path), *flags])
@@ -26,6 +28,11 @@ def convert(path: Path, *flags: str) -> int:
             f'{{"kind": "{KIND}", "apiVersion": "{API_VERSION}"}}\n',
             id="JSON",
         ),
+        pytest.param(
+            f'{{"kind": "{KIND}", "apiVersion": "{ESCAPED}"}}\n',
+            f'{{"kind": "{KIND}", "apiVersion": "{API_VERSION}"}}\n',
+            id="JSON that escapes slashes",
+        ),
     ],
 )
 def test_it_is_converted_as_it_is_written(
@@ -37,6 +44,27 @@ def test_it_is_converted_as_it_is_written(
     assert (capsys.readouterr().out, path.read_text()) == (new, old)
     assert convert(path, "--write") == 0
     assert (capsys.readouterr().out, path.read_text()) == ("", new)
+
+
+def test_a_file_from_windows_loads_from_standard_output_and_keeps_its_line_ends(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "c.yaml"
+    path.write_bytes(OLD.replace("\n", "\r\n").encode())
+    assert convert(path) == 0
+    assert capsys.readouterr().out == NEW
+    assert convert(path, "--write") == 0
+    assert path.read_bytes() == NEW.replace("\n", "\r\n").encode()
+
+
+def test_what_takes_a_flag_beside_it_is_converted(tmp_path: Path) -> None:
+    path = tmp_path / "c.yaml"
+    path.write_text(
+        f"apiVersion: {OLD_API_VERSION}\nkind: {KIND}\nserving: {{bindAddress: 0.0.0.0}}\n"
+    )
+    assert convert(path, "--write") == 0
+    serve = ["serve", "--validate-only", "--config", str(path)]
+    assert [cli.main(serve), cli.main([*serve, "--insecure-serving"])] == [2, 0]
 
 
 @pytest.mark.parametrize(

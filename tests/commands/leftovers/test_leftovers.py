@@ -72,13 +72,17 @@ class StoringApi(FakeApi):
         super().__init__(Pulse())
         self.written: list[str] = []
         self.refused = False
+        self.guarded: tuple[str, ...] = ()
+        """Ends of the paths that a webhook guards."""
+        self.proxied = False
+        """A proxy answers that it knows no way."""
         self.before_write: Callable[[], object] = lambda: None
         for path in (PODS, NAMESPACES, LEASES):
             self.collection(path)
 
     async def write(self, request: web.Request) -> web.StreamResponse:
         self.before_write()
-        if self.refused:
+        if self.refused or request.path.removesuffix("/status").endswith(self.guarded):
             return failure(403, "Forbidden", 'cannot patch resource "pods"')
         sent = await request.json()
         self.written.append(f"{request.method} {request.path}")
@@ -98,6 +102,8 @@ class StoringApi(FakeApi):
     async def _answer(self, request: web.Request) -> web.StreamResponse:
         if not request.path.startswith(f"{LEASES}/"):
             return await super()._answer(request)
+        if self.proxied:
+            return web.Response(status=404, text="no such backend")
         collection, key = self._of(request.path)
         found = collection.objects.get(key)
         return (
@@ -254,6 +260,32 @@ async def test_without_the_right_it_says_which_is_missing(
     api.refused = True
     assert await asked("--remove") == 3
     assert 'cannot patch resource "pods"; ask for that right' in capsys.readouterr().err
+
+
+async def test_a_proxy_that_finds_no_lease_does_not_say_that_no_extender_leads(
+    api: StoringApi, capsys: pytest.CaptureFixture[str]
+) -> None:
+    api.collection(PODS).put(traced("p"))
+    api.collection(LEASES).put(lease(renewed=3))
+    api.proxied = True
+    assert await asked("--remove") == 3
+    assert "404" in capsys.readouterr().err
+    assert api.written == []
+
+
+async def test_what_one_object_is_refused_keeps_nothing_on_the_others(
+    api: StoringApi, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for number in range(30):
+        api.collection(PODS).put(traced(f"p{number}"))
+    api.guarded = ("/p3", "/p4")
+    assert await asked("--remove") == 1
+    said = capsys.readouterr()
+    assert f"Removed {28 * len(TRACES)}; " in said.out
+    assert "could not be removed from 2 objects, such as Pod default/p3: 403" in said.err
+    for guarded in ("p3", "p4"):
+        assert set(api.collection(PODS).objects.pop(f"default/{guarded}")["status"]) > {"phase"}
+    pods_without_traces(api)
 
 
 @pytest.mark.parametrize(

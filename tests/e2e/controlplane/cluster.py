@@ -44,6 +44,8 @@ class Features:
     gates: tuple[str, ...] = ()
     apis: tuple[str, ...] = ()
     """Group versions that are not served by default."""
+    options: tuple[str, ...] = ()
+    """More of the API server's."""
 
     def of_scheduler(self) -> list[str]:
         on = ",".join(gate if "=" in gate else f"{gate}=true" for gate in self.gates)
@@ -51,7 +53,8 @@ class Features:
 
     def of_apiserver(self) -> list[str]:
         on = ",".join(f"{api}=true" for api in self.apis)
-        return [*self.of_scheduler(), *([f"--runtime-config={on}"] if on else [])]
+        apis = [f"--runtime-config={on}"] if on else []
+        return [*self.of_scheduler(), *apis, *self.options]
 
 
 DEFAULT_FEATURES = Features()

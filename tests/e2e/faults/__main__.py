@@ -21,13 +21,14 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.e2e.faults", description=__doc__)
     parser.add_argument("--seconds", type=float, default=600.0, help="of faults")
     parser.add_argument("--seed", type=int, help="of an earlier run")
+    parser.add_argument("--only", default="", help="faults with this in their names: restore")
     parser.add_argument("--report", type=Path, help="add the run to this report, and its JSON")
     parser.add_argument("--logs", type=Path, help="a new folder for data and logs, which are kept")
     args = parser.parse_args()
     seed = int.from_bytes(os.urandom(3)) if args.seed is None else args.seed
     _say(f"seed {seed}, {args.seconds:.0f} s of faults")
     with _folder(args.logs) as folder:
-        result = asyncio.run(run(ensure(_say), folder, seed, args.seconds, _say))
+        result = asyncio.run(run(ensure(_say), folder, seed, args.seconds, _say, only=args.only))
     for rule, what in result.wrong:
         _say(f"{rule}: {what}")
     for each in result.errors:

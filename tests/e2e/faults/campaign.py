@@ -76,10 +76,11 @@ async def run(
     say: Callable[[str], None],
     *,
     brief: bool = False,
+    only: str = "",
 ) -> Result:
     """Inject faults for some seconds, then wait until no pod is pending beside a place."""
     random = Random(f"users {seed}")
-    plan = faults(Random(f"faults {seed}"), brief=brief, clock=_faketime() is not None)
+    plan = faults(Random(f"faults {seed}"), brief=brief, clock=_faketime() is not None, only=only)
     if _faketime() is None:
         say("libfaketime is not installed (Debian: libfaketime), so no clock jumps")
     judge = Judge(GRACE_S)

@@ -51,13 +51,18 @@ class Fault:
         return f"{self.kind}: {self.where}"
 
 
-def faults(random: Random, *, brief: bool = False, clock: bool = True) -> Iterator[Fault]:
+def faults(
+    random: Random, *, brief: bool = False, clock: bool = True, only: str = ""
+) -> Iterator[Fault]:
     """Draw faults without an end: all kinds in some order, then all of them in another order.
 
-    `brief` leaves out those that take longest; without `clock` none jumps.
+    `brief` leaves out those that take longest; without `clock` none jumps. `only` is part of
+    the names of those that are wanted; ValueError where none has it.
     """
     while True:
-        deck = [*_deck(random, brief=brief, clock=clock)]
+        deck = [each for each in _deck(random, brief=brief, clock=clock) if only in each.name]
+        if not deck:
+            raise ValueError(f"no fault has {only!r} in its name")
         random.shuffle(deck)
         yield from deck
 

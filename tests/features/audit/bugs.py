@@ -19,7 +19,7 @@ BUGS: Final = (
         "features.audit.recount",
         "        yield from ledger.audit()\n",
         "        pass\n",
-        "features/audit/test_recount.py::test_what_a_ledger_finds_is_told",
+        "features/audit/test_recount.py::test_what_each_of_several_ledgers_finds_is_told",
     ),
     Bug(
         "room that is booked on a node that is gone is not audited",

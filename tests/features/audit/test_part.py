@@ -32,6 +32,17 @@ def wrong_state() -> ClusterState:
     return state
 
 
+async def test_a_round_goes_on_after_what_is_wrong(caplog: pytest.LogCaptureFixture) -> None:
+    row, state = Auditing.metrics(Metrics().make), wrong_state()
+    state._node_resources.use("n", (("cpu", 100),), 1)
+    auditing = asyncio.create_task(keep_auditing(state, row, pause=0))
+    for _ in range(20):
+        await asyncio.sleep(0)
+    auditing.cancel()
+    assert "recount: room on n" in caplog.text
+    assert "recount: zone of " in caplog.text
+
+
 async def test_a_wrong_counter_is_counted_and_logged(caplog: pytest.LogCaptureFixture) -> None:
     row = Auditing.metrics(Metrics().make)
     rung = ring(row)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from itertools import islice
+from itertools import chain, islice
 
 import pytest
 
 from extender.core.cluster.ledgers.ledger import Ledger
 from extender.core.cluster.state import ClusterState
 from extender.core.model.node_resources import HostPort
-from extender.features.audit import recount
+from extender.features.audit import ledgers, recount
+from extender.features.audit.ledgers import audit_columns, audit_nominated
 from extender.features.audit.recount import audit
 from tests.builders import (
     ZONE,
@@ -163,6 +164,8 @@ def gone_but_nominated(state: ClusterState) -> None:
     [
         pytest.param(lambda state: state._nominated.forget("default-b"), id="forgotten"),
         pytest.param(gone_but_nominated, id="kept"),
+        pytest.param(lambda state: state._nominated._on.clear(), id="not of its node"),
+        pytest.param(lambda state: state._nominated._of_class.clear(), id="not of its class"),
     ],
 )
 def test_a_nomination_that_slipped_through_is_noticed(
@@ -181,10 +184,11 @@ class Wrong(Ledger):
         yield "what it books"
 
 
-def test_what_a_ledger_finds_is_told() -> None:
+def test_what_each_of_several_ledgers_finds_is_told() -> None:
     state = a_state()
-    state.book_with(Wrong())
-    assert "what it books" in list(audit(state))
+    for each in (Ledger(), Wrong(), Wrong(), Ledger()):
+        state.book_with(each)
+    assert list(audit(state)).count("what it books") == 2
 
 
 def unlike(app: str) -> Json:
@@ -216,3 +220,23 @@ def test_a_column_that_says_wrong_is_noticed(wrong: int) -> None:
     assert {*audit(state)} == {None}
     list(state.node_rules)[wrong].by_number[state.nodes.number_of("b")] = 1
     assert "node affinity on b" in list(audit(state))
+
+
+def test_nominations_and_columns_that_end_within_a_round_are_nothing_wrong(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(ledgers, "AUDITED_PODS", 1)
+    monkeypatch.setattr(ledgers, "AUDITED_CONDITIONS", 1)
+    rule = node_term(requirement("disk", "In", "ssd"))
+    nodes = [node(name, {"disk": "ssd"}) for name in "abc"]
+    for end in range(8):
+        picky = pod("picky").requires_nodes(rule).nominated("a")
+        state = state_of(nodes, [], [picky, pod("other").nominated("b")])
+        for each in model_pod(picky).node_selection.rules:  # type: ignore[union-attr]
+            state.node_rules.judge(each)
+        for step, found in enumerate(chain(audit_nominated(state), audit_columns(state))):
+            assert found is None
+            if step == end:
+                state.remove_pod("default/picky", "default-picky")
+                for name in "bc":
+                    state.upsert_node(model_node(node(name)))

@@ -106,4 +106,21 @@ BUGS: Final = (
         '"Bind", "Error")\n',
         "features/binding/test_binds.py::test_a_bind_that_fails_unexpectedly_is_counted_and_over",
     ),
+    Bug(
+        "a bind is decided while it is unknown where the API server stands",
+        "features.binding.binds",
+        "        if not self._picture.certain:\n"
+        "            return BindVerdict(Decision.REFUSE, UNCERTAIN)\n",
+        "",
+        "features/binding/test_binds.py"
+        "::test_where_the_server_does_not_say_it_in_time_nothing_is_bound",
+    ),
+    Bug(
+        "a bind does not wait until the API server has said where it stands",
+        "features.binding.binds",
+        "                await self._picture.wait_certain()\n",
+        "                pass\n",
+        "features/binding/test_binds.py"
+        "::test_nothing_is_decided_before_the_server_has_said_where_it_stands",
+    ),
 )

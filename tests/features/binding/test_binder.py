@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
 import pytest
@@ -20,7 +20,7 @@ from extender.core.reading import APART_BYTES
 from extender.features.binding.binder import Binder
 from extender.features.binding.outcome import BindOutcome
 from tests.builders import Pod, model_pod, pod
-from tests.faceted import SIZE
+from tests.faceted import SIZE, SizeFacet
 from tests.kube.fake_api import Answer, answering, dropping, failure, hanging
 from tests.kube.rig import credentials_for
 from tests.reading import Reading
@@ -101,14 +101,23 @@ async def test_a_binding_names_pod_uid_and_node(server: Server, binder: Binder) 
     assert server.reads == 0
 
 
+class ColourFacet(SizeFacet):
+    """Another one."""
+
+    def written(self, value: int) -> Mapping[str, str]:
+        return {"example.com/colour": str(value)}
+
+
 async def test_a_binding_brings_the_annotations_that_facets_write(
     server: Server, binder: Binder
 ) -> None:
     placed = model_pod(WEB)
     for number in (7, 0):
         await binder.bind(placed.with_facet(SIZE, number), "n", WITHIN)
+    await binder.bind(placed.with_facet(SIZE, 7).with_facet(ColourFacet(), 8), "n", WITHIN)
     annotations = [each["metadata"].get("annotations") for each in server.bindings]
-    assert annotations == [{"example.com/size": "7"}, None]
+    seven = {"example.com/size": "7"}
+    assert annotations == [seven, None, {**seven, "example.com/colour": "8"}]
 
 
 CONFLICT = status(409, "Conflict", "etcdserver: request timed out")

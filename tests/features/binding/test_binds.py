@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Any
@@ -25,12 +25,15 @@ from extender.core.errors import ExtenderError
 from extender.core.metrics import Metrics
 from extender.core.model.objects import Pod as ModelPod
 from extender.core.model.objects import SeenPod
+from extender.core.model.verdict import AnyReason
 from extender.core.ports import Attempt, BetterNode, Hook
+from extender.core.source import Certainty, StillPicture
 from extender.core.verbs.interaction import interact
 from extender.core.verbs.plugins import Plugins
 from extender.core.warm_up import AT_MOST, WarmUp
 from extender.core.web.app import callbacks_app
 from extender.core.wire.objects import PodReader
+from extender.features.binding import binds
 from extender.features.binding.binds import ANSWER_SECONDS, LOOK_SECONDS, Binds, NoApiServer
 from extender.features.binding.outcome import BindOutcome, Bound
 from extender.features.binding.part import Placing
@@ -56,6 +59,7 @@ Client = TestClient[Request, Application]
 NODES = [node("a", {ZONE: "a"}), node("b", {ZONE: "b"})]
 WAIT = 10.0
 VERSION = "17"
+STILL = StillPicture({}, {})
 
 
 def loner(name: str) -> Pod:
@@ -84,7 +88,7 @@ class ApiServer:
         self.arrived = asyncio.Event()
         self.within: list[float] = []
         """How long each bind may take."""
-        self.read_seconds = 0.0
+        self.read_seconds = self.bind_seconds = 0.0
         self.take: Callable[[float], None] = print
         """Lets time pass."""
 
@@ -94,6 +98,7 @@ class ApiServer:
         self.arrived.set()
         if self.gate is not None:
             await self.gate.wait()
+        self.take(self.bind_seconds)
         self.order.append("bind")
         self.bound.append((pod.key, node))
         return self.end
@@ -120,6 +125,7 @@ class BindRig:
         *pods: Pod,
         unready: str | None = None,
         plugins: Plugins = AFFINITY,
+        picture: Certainty = STILL,
         hooks: Callable[[ClusterState, Metrics], Sequence[Hook]] = lambda *_: (),
     ) -> None:
         self.now = 0.0
@@ -141,7 +147,15 @@ class BindRig:
         )
         requests = requests_of(self.state, metrics, unready=lambda: unready, hooks=made)
         row = Placing.metrics(metrics.make)
-        self.binds = Binds(requests, plugins, self.api, self.in_flight, row, clock=lambda: self.now)
+        self.binds = Binds(
+            requests,
+            plugins,
+            self.api,
+            self.in_flight,
+            row,
+            picture=picture,
+            clock=lambda: self.now,
+        )
         self.app = callbacks_app({**answers.callbacks, "bind": self.binds}, metrics, 1 << 20)
 
     def _take(self, seconds: float) -> None:
@@ -480,6 +494,23 @@ async def test_of_a_bind_that_is_given_up_beside_others_no_place_is_left() -> No
     assert not [*rig.state.reservations]
 
 
+async def test_who_waits_for_a_bind_that_is_given_up_is_judged_again_at_once() -> None:
+    rig, pair = BindRig(ONE, NEAR), Pair("another is refused")
+    rig.binds._company = pair
+    first = asyncio.create_task(rig.binds.answer(orjson.dumps(binding(ONE, "a"))))
+    async with asyncio.timeout(WAIT):
+        await pair.one.wait()
+    assert pair.attempts[0].stands()
+    rig.binds._company = None
+    second = asyncio.create_task(rig.binds.answer(orjson.dumps(binding(NEAR, "a"))))
+    for over in (False, True):
+        for _ in range(9):
+            await asyncio.sleep(0)
+        assert (first.done(), second.done()) == (over, over)
+        pair.both.set()
+    assert "pod affinity rules" in orjson.loads(second.result())["Error"]
+
+
 async def test_a_place_is_held_for_as_long_as_its_bind_is_under_way(aiohttp_client: Any) -> None:
     rig = BindRig(ONE, TWO)
     client = await aiohttp_client(rig.app)
@@ -535,13 +566,13 @@ async def test_how_long_a_place_is_held(
 ) -> None:
     rig = BindRig(ONE, TWO)
     client = await aiohttp_client(rig.app)
-    rig.api.end = end
+    rig.api.end, rig.api.bind_seconds = end, 2.0
     assert await bind(client, ONE, "a") == end.why
     if held_until is not None:
-        rig.state.expire(held_until - 1)
+        rig.state.expire(2.0 + held_until - 1)
         assert await filtered(client, TWO) == ["b"]
         rig.in_flight.remove("default-two")
-        rig.state.expire(held_until)
+        rig.state.expire(2.0 + held_until)
     assert await filtered(client, TWO) == ["a", "b"]
 
 
@@ -684,6 +715,7 @@ async def test_a_pod_that_is_not_to_be_bound(
         pytest.param(None, "the pod is gone", id="nobody knows it"),
         pytest.param(ONE.uid("successor"), "the pod is gone", id="another has its name"),
         pytest.param(ONE.phase("Failed"), "the pod has ended", id="it has ended"),
+        pytest.param(ONE.being_deleted(), "the pod is being deleted", id="it is being deleted"),
     ],
 )
 async def test_a_pod_that_is_not_to_be_bound_once_it_was_read(
@@ -698,6 +730,62 @@ async def test_a_pod_that_is_not_to_be_bound_once_it_was_read(
     assert await bind(client, ONE, "a") == error
     assert (rig.api.bound, len(rig.state.reservations)) == ([], 0)
     assert not rig.in_flight.interacting(model_pod(TWO)), "its bind is decided"
+
+
+class Telling(Hook):
+    """Notes what it is asked and told in a bind, and refuses one if it has a reason."""
+
+    def __init__(self, told: list[str], why: str | None = None) -> None:
+        self._told, self._why = told, why
+
+    def placing(self, pod: ModelPod, node: str) -> ModelPod:
+        self._told.append(f"placing on {node}")
+        return pod.with_spec(priority=pod.spec.priority + 1)
+
+    async def before_bind(self, placed: ModelPod) -> str | None:
+        self._told.append(f"before the bind, {placed.spec.priority} have placed it")
+        return self._why
+
+    def not_bound(self, pod: ModelPod, reason: AnyReason) -> None:
+        self._told.append(f"{pod.key} is not bound: {reason.name}")
+
+
+PLACING, BEFORE = "placing on a", "before the bind, 2 have placed it"
+
+
+@pytest.mark.parametrize(
+    ("there", "whys", "heard", "error"),
+    [
+        pytest.param([], [None, None], [PLACING, PLACING, BEFORE, BEFORE], "", id="it is bound"),
+        pytest.param(
+            [], ["first", None], [PLACING, PLACING, BEFORE], "first", id="the first one refuses"
+        ),
+        pytest.param(
+            [],
+            [None, "second"],
+            [PLACING, PLACING, BEFORE, BEFORE],
+            "second",
+            id="the second one refuses",
+        ),
+        pytest.param(
+            [TWO.on("a")],
+            [None, None],
+            ["default/one is not bound: ANTI_AFFINITY"] * 2,
+            "a since the filter call: node(s) didn't match pod anti-affinity rules",
+            id="a rule refuses",
+        ),
+    ],
+)
+async def test_each_of_several_hooks_has_its_say(
+    aiohttp_client: Any, there: list[Pod], whys: list[str | None], heard: list[str], error: str
+) -> None:
+    told: list[str] = []
+    rig = BindRig(ONE, *there, hooks=lambda *_: [Telling(told, each) for each in whys])
+    assert await bind(await aiohttp_client(rig.app), ONE, "a") == error
+    assert told == heard
+    assert (rig.api.bound, len(rig.state.reservations)) == (
+        ([], 0) if error else ([("default/one", "a")], 1)
+    )
 
 
 async def test_a_bind_that_fails_unexpectedly_is_counted_and_over(
@@ -723,6 +811,44 @@ async def test_an_api_server_that_cannot_be_asked_is_said(aiohttp_client: Any) -
 async def test_nothing_is_bound_before_the_cluster_is_known(aiohttp_client: Any) -> None:
     rig = BindRig(ONE, unready="pods not synced yet")
     assert "pods not synced yet" in await bind(await aiohttp_client(rig.app), ONE, "a")
+    assert rig.api.bound == []
+
+
+class Broken:
+    """What is known of a server to which the connection broke."""
+
+    certain = False
+
+    def __init__(self, until: Callable[[], Awaitable[object]]) -> None:
+        self._until = until
+
+    async def wait_certain(self) -> None:
+        await self._until()
+
+
+async def test_nothing_is_decided_before_the_server_has_said_where_it_stands(
+    aiohttp_client: Any,
+) -> None:
+    async def listed() -> None:
+        """List a pod that etcd has again."""
+        rig.state.upsert_pod(model_pod(TWO.on("a")))
+        picture.certain = True
+
+    picture = Broken(listed)
+    rig = BindRig(ONE, picture=picture)
+    client = await aiohttp_client(rig.app)
+    assert "anti-affinity" in await bind(client, ONE, "a")
+    assert rig.api.bound == []
+
+
+async def test_where_the_server_does_not_say_it_in_time_nothing_is_bound(
+    aiohttp_client: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(binds, "ANSWER_SECONDS", LOOK_SECONDS + 0.01)
+    rig = BindRig(ONE, picture=Broken(asyncio.Event().wait))
+    assert "the connection to the API server broke" in await bind(
+        await aiohttp_client(rig.app), ONE, "a"
+    )
     assert rig.api.bound == []
 
 

@@ -23,6 +23,7 @@ from extender.core.callbacks.in_flight import InFlightPods
 from extender.core.cluster.ledgers.reservations import CONFIRMED_SECONDS, RESERVATION_SECONDS
 from extender.core.metrics import Metrics
 from extender.core.model.objects import SeenPod
+from extender.core.source import StillPicture
 from extender.core.verbs.interaction import interact
 from extender.core.verbs.plugins import Plugins
 from extender.core.wire.objects import PodReader
@@ -132,7 +133,15 @@ class Interleavings(RuleBasedStateMachine):
         )
         requests = requests_of(self.state, metrics)
         row = Placing.metrics(metrics.make)
-        self.binds = Binds(requests, PLUGINS, self, in_flight, row, clock=lambda: self.now)
+        self.binds = Binds(
+            requests,
+            PLUGINS,
+            self,
+            in_flight,
+            row,
+            picture=StillPicture({}, {}),
+            clock=lambda: self.now,
+        )
 
     def teardown(self) -> None:
         """Let the binds end that are under way."""

@@ -186,3 +186,14 @@ def test_a_place_reserved_for_one_pod_is_company_to_the_next_like_it() -> None:
     support = Support(state, AFFINITY)
     assert support.of(model_pod(one), "a2") == []
     assert [each.pod.key for each in support.of(model_pod(two), "a2")] == ["default/one"]
+
+
+def test_a_pod_that_is_nominated_there_is_none_to_wait_for_company_for() -> None:
+    asks = pod("asks").affinity(term(ZONE, WEB))
+    rival = pod("rival").anti_affinity(term(ZONE, selector(app="asks"))).nominated("a")
+    company = [pod(name).labels(app="web") for name in ("there", "comes")]
+    state = cluster(company[0].on("a"), rival)
+    state.reserve(model_pod(company[1]), "a2", 1)
+    asking = model_pod(asks.labels(app="asks"))
+    assert may_bind(state, asking, "a", AFFINITY).reason is Reason.EXISTING_ANTI_AFFINITY
+    assert unconfirmed_support(state, asking, "a", AFFINITY) == []

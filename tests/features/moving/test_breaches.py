@@ -8,7 +8,6 @@ from types import FrameType
 from typing import Any
 
 import pytest
-from hypothesis import settings
 from hypothesis.stateful import invariant
 
 from extender.core.cluster.state import ClusterState
@@ -45,7 +44,7 @@ from tests.builders import (
     term,
 )
 from tests.calls import calls_during
-from tests.cluster.test_events_equal_recount import EventStream
+from tests.cluster.test_events_equal_recount import FURTHER, EventStream
 from tests.features.moving.booked import books_over
 
 HOST, ZONE = "kubernetes.io/hostname", "zone"
@@ -444,4 +443,4 @@ def _matches(state: ClusterState, pods: Any, other: ModelPod) -> bool:
 
 
 TestRunningStream = pytest.mark.thorough(RunningStream.TestCase)
-TestRunningStream.settings = settings(stateful_step_count=25)
+TestRunningStream.settings = FURTHER

@@ -26,7 +26,7 @@ from extender.features.moving.moves import (
 from extender.features.moving.ports import Eviction
 from extender.features.moving.rules.evicting import Outcome
 from extender.features.moving.written import MOST_BYTES, WrittenController, WrittenMoves
-from tests.builders import HOST, selector, term
+from tests.builders import HOST, ZONE, model_node, node, selector, term
 from tests.clock import Clock
 from tests.features.moving.moving import GRACE, SETTLE, App, Cluster
 
@@ -58,6 +58,19 @@ async def test_where_no_successors_are_made_one_pod_of_a_controller_is_lost(kind
     await it.after(HOUR)
     assert len(it.moved) > 1
     assert it.ready(app) == 10
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_no_pod_goes_for_room_that_another_is_expected_to_take(kind: str) -> None:
+    it = cluster(kind)
+    for name in ("a1", "b1", "c0", "c1"):
+        it.node(name)
+    labels = {HOST: "b0", ZONE: "b", "disk": "ssd"}
+    it.state.upsert_node(model_node(node("b0", labels, {"pods": "1", "cpu": "4"})))
+    for name in ("one", "two"):
+        misplaced(it, kind, name, 2, makes=False)
+    await it.after(GRACE + SETTLE + REPLACED_SECONDS / 2)
+    assert len(it.moved) == 1
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -350,12 +363,15 @@ async def test_many_controllers_are_considered_in_several_turns(
     assert (turns, len(considered)) == ([2, 4], 5)
 
 
-def test_a_move_that_came_to_nothing_is_given_back_whatever_was_heard_of_meanwhile() -> None:
+@pytest.mark.parametrize("other", ["bank", "zoo"])
+def test_a_move_that_came_to_nothing_is_given_back_whatever_was_heard_of_meanwhile(
+    other: str,
+) -> None:
     hour = LastHour(Clock(1_000_000.0), per_minute=10)
     turn = hour.take("shop")
-    hour.inherit({"bank": (3, 0.0)})
+    hour.inherit({other: (3, 0.0)})
     hour.give_back(turn)
-    assert hour.moves == {"bank": 3}
+    assert (hour.moves, [*hour.latest]) == ({other: 3}, [other])
 
 
 async def test_restarts_do_not_end_a_rest() -> None:

@@ -83,6 +83,10 @@ class Binds(Binding):
 
 
 TestQuotas = pytest.mark.thorough(Quotas.TestCase)
+TestQuotas.settings = events.FURTHER
 TestAnnotatedQuotas = pytest.mark.thorough(AnnotatedQuotas.TestCase)
+TestAnnotatedQuotas.settings = events.FURTHER
 TestEditedQuotas = pytest.mark.thorough(EditedQuotas.TestCase)
+TestEditedQuotas.settings = events.FURTHER
 TestBinds = pytest.mark.thorough(Binds.TestCase)
+TestBinds.settings = events.FURTHER

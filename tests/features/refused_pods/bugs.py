@@ -100,8 +100,8 @@ BUGS: Final = (
     Bug(
         "who was forbidden to evict is allowed once the rest is over",
         "features.refused_pods.evictions",
-        'want of the right to."""\n        self._allowed = False\n',
-        'want of the right to."""\n',
+        'log it once."""\n        self._allowed = False\n',
+        'log it once."""\n',
         "features/refused_pods/test_preemption_refused.py"
         "::test_without_the_right_any_more_nothing_further_is_begun",
     ),

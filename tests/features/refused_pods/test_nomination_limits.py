@@ -12,6 +12,7 @@ from aiohttp.web import Application, Request
 
 from extender.core.errors import ApiError, ExtenderError, ObjectError
 from extender.core.web.app import callbacks_app
+from extender.features.refused_pods import hints
 from extender.features.refused_pods.hints import (
     CLOSING_SECONDS,
     hint_bounds,
@@ -356,3 +357,41 @@ def test_pods_that_the_watch_does_not_show_push_out_none_that_it_shows() -> None
         records.admit(record)
     assert forgotten == ["default-0", "default-old", "default-last"]
     assert len([*records.refused]) == len(records) == MOST_UNSHOWN
+
+
+@pytest.mark.parametrize("later", [True, False], ids=["shown later", "not shown later"])
+@pytest.mark.parametrize("first", [True, False], ids=["shown first", "not shown first"])
+def test_a_pod_is_kept_once_whether_it_is_shown_or_not(*, first: bool, later: bool) -> None:
+    shown = {"it": first}
+    records: Records[Nomination] = Records(
+        lambda: 0.0, lambda _: None, hint_bounds(), lambda each: shown.get(each.uid, False)
+    )
+    records.refuse(model_pod(ONE.uid("it")))
+    shown["it"] = later
+    records.refuse(model_pod(ONE.uid("it")))
+    assert [each.uid for each in records.refused] == ["it"]
+    for number in range(MOST_UNSHOWN):
+        records.refuse(model_pod(ONE.uid(str(number))))
+    assert ("it" in {each.uid for each in records.refused}) is later
+
+
+async def test_each_search_is_followed_by_a_rest_of_its_own(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rig, rests = NominationRig(ONE, TWO), list[float]()
+    chooser = rig.controller._chooser
+    choose = chooser.choose
+
+    def slowly(*args: Any, **more: Any) -> str | None:
+        rig.now += 0.01
+        return choose(*args, **more)
+
+    async def rest(seconds: float) -> None:
+        rests.append(seconds)
+
+    monkeypatch.setattr(chooser, "choose", slowly)
+    monkeypatch.setattr(asyncio, "sleep", rest)
+    for each in (ONE, TWO):
+        rig.refuse(each)
+        await rig.pass_time()
+    assert [each for each in rests if each] == [pytest.approx(hints.PAUSE_FACTOR * 0.01)] * 2

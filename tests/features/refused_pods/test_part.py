@@ -17,7 +17,7 @@ from extender.core.parts import Context, build_parts
 from extender.core.source import ApiServer, Source, StillPicture, pod_reader
 from extender.core.verbs.plugins import Refused
 from extender.core.warm_up import WarmUp
-from extender.features.refused_pods.hints import HintController
+from extender.features.refused_pods.hints import HintController, HintLimits
 from extender.features.refused_pods.part import HINTS, PREEMPTIONS, Helping
 from extender.features.refused_pods.preemption import PreemptionController
 from tests.builders import model_pod, pod
@@ -99,6 +99,25 @@ async def test_each_goes_by_its_own_switch(
     assert [*tasks] == names
     assert any(each.pointer is not None for each in part.hooks) == hints
     assert any(each.preemptor is not None for each in part.hooks) == preemption
+
+
+async def test_limits_are_those_of_the_configuration(monkeypatch: pytest.MonkeyPatch) -> None:
+    found: list[HintLimits] = []
+    begin = HintController.__init__
+
+    def beginning(self: HintController, *args: Any) -> None:
+        found.extend(each for each in args if isinstance(each, HintLimits))
+        begin(self, *args)
+
+    monkeypatch.setattr(HintController, "__init__", beginning)
+    limits = {"perSecond": 7, "maxOutstanding": 80, "patienceSeconds": 9}
+    async with ApiClient(credentials_for("http://127.0.0.1:1")) as client:
+        objects = ObjectReader(client, pod_reader(context(FILES).config))
+        source = Source("a test", StillPicture({}, {}), api=ApiServer(client, objects))
+        part = built(context(source, hints=limits))
+    assert found == [HintLimits(7, 80, 9)]
+    (hints,) = (each for each in part.hooks if isinstance(each, HintController))
+    assert hints._nominations._window._most == 80
 
 
 async def test_a_node_that_a_hint_names_is_not_one_where_victims_were_to_go(

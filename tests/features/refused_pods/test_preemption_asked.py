@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from extender.core.verbs.preempting import rank
 from tests.builders import model_pod
-from tests.features.refused_pods.preempting import ON_A, ROCKY, A, B, PreemptionRig
+from tests.features.refused_pods.preempting import ON_A, ON_B, ROCKY, A, B, PreemptionRig
 from tests.important_pods import HIGH, MIDDLE, db, important, plain, server
 
 
@@ -32,6 +32,16 @@ async def test_a_better_victim_where_only_we_refuse() -> None:
     rig = PreemptionRig([FULL, A], FILLER, ON_A, important())
     rig.refuse("important", "a")
     assert await has_better_ones(rig)
+    rig.controller.unhelped(model_pod(important()))
+    await rig.pass_time()
+    assert rig.evicted() == ["on-a"]
+
+
+async def test_a_comparison_takes_no_node_of_a_ranking() -> None:
+    rig = PreemptionRig([FULL, A, B], FILLER, ON_A, ON_B, important())
+    rig.refuse("important", "a", "b")
+    for _ in range(2):
+        assert await has_better_ones(rig)
     rig.controller.unhelped(model_pod(important()))
     await rig.pass_time()
     assert rig.evicted() == ["on-a"]

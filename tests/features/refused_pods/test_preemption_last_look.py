@@ -75,7 +75,8 @@ async def test_without_the_right_to_look_nobody_is_marked() -> None:
     rig.state.remove_node("b")
 
     def fails() -> None:
-        raise ApiError(403, "Forbidden", "nodes is forbidden")
+        why = 'nodes "a" is forbidden: User "extender" cannot get resource "nodes" in API group ""'
+        raise ApiError(403, "Forbidden", why)
 
     rig.api.objects.meanwhile = fails
     rig.refuse()

@@ -8,12 +8,17 @@ from collections.abc import Iterator
 import pytest
 
 from extender.core.cluster.ledgers.nominated_pods import MOST_HELD_SECONDS
+from extender.core.errors import ApiError
 from extender.core.timing import LONGEST_PAUSE_SECONDS
 from extender.core.verbs.filtering import judge
-from extender.features.refused_pods.victim_sets import BINDING_SECONDS, MOST_SETS
+from extender.features.refused_pods.victim_sets import (
+    BINDING_SECONDS,
+    EVICTING_SECONDS,
+    MOST_SETS,
+)
 from tests.builders import ZONE, Pod, model_pod, pod, selector, term
 from tests.features.refused_pods.preempting import PreemptionRig
-from tests.important_pods import HIGH, LOW, server
+from tests.important_pods import HIGH, LOW, plain, server
 from tests.verbs.judging import AFFINITY
 
 WEB = selector(app="web")
@@ -177,6 +182,23 @@ async def test_sets_of_which_nobody_went_are_not_counted() -> None:
         rig.controller.admitted(model_pod(PREEMPTOR))
         rig.api.end("default-rock")
         await rig.pass_time(LONGEST_PAUSE_SECONDS)
+
+
+async def test_sets_of_which_a_part_went_are_counted() -> None:
+    rig = PreemptionRig([server("a")], plain("stays", "a"), PREEMPTOR)
+    refused = ApiError(500, "InternalError", "because")
+    rig.api.fails = lambda call: refused if call == "delete stays" else None
+    for number in range(MOST_SETS):
+        for name in ("stays", f"goes-{number}"):
+            rig.api.pods[f"default-{name}"] = model_pod(web(name).on("a"))
+        rig.api.show()
+        rig.refuse()
+        await rig.pass_time()
+        await rig.pass_time(EVICTING_SECONDS)
+        await rig.tick(2)
+        await rig.pass_time(LONGEST_PAUSE_SECONDS)
+    assert rig.evicted() == [f"goes-{number}" for number in range(MOST_SETS)]
+    assert rig.counts().get("exhausted") == 1
 
 
 @pytest.mark.parametrize("looks", [0, 1])

@@ -6,9 +6,16 @@ import pytest
 from hypothesis import event, given
 from hypothesis import strategies as st
 
+from extender.core.model.node_resources import HARD, NO_REQUIREMENTS, Requirements
+from extender.core.model.verdict import Reason
 from extender.core.timing import LONGEST_PAUSE_SECONDS
 from extender.core.verbs.filtering import judge
-from extender.features.refused_pods.refusals import GONE_SECONDS, Refusal, changes_for
+from extender.features.refused_pods.refusals import (
+    GONE_SECONDS,
+    WHOLE_SEARCH,
+    Refusal,
+    changes_for,
+)
 from tests import builders, strategies
 from tests.builders import model_pod, pod, state_of
 from tests.verbs.judging import AFFINITY
@@ -51,6 +58,31 @@ def test_a_pod_that_is_refused_anew_is_looked_for_anew() -> None:
     assert refused.wait_for_watch(later, known=False) is None
     refused.heard = later
     assert refused.wait_for_watch(later + 0.1, known=False) == pytest.approx(0.1 / 8)
+
+
+FEW, MANY = ([f"n{number}" for number in range(WHOLE_SEARCH - less)] for less in (1, 0))
+DISK = Requirements(unmodelled=(HARD[0],))
+
+
+@pytest.mark.parametrize(
+    ("names", "requirements", "passed"),
+    [
+        pytest.param(FEW, NO_REQUIREMENTS, FEW, id="all nodes were asked about"),
+        pytest.param(MANY, NO_REQUIREMENTS, None, id="a sample of the nodes was asked about"),
+        pytest.param(
+            MANY, DISK, MANY, id="a sample, and only the scheduler knows which nodes suit"
+        ),
+        pytest.param(None, DISK, ["before"], id="no nodes are told"),
+    ],
+)
+def test_which_nodes_the_scheduler_let_through(
+    names: list[str] | None, requirements: Requirements, passed: list[str] | None
+) -> None:
+    refused = Refusal(model_pod(pod("one")).with_spec(requirements=requirements), HEARD)
+    refused.passed = frozenset(("before",))
+    refused.refused = None if names is None else ((Reason.ANTI_AFFINITY, names),)
+    refused.take_up()
+    assert refused.passed == (None if passed is None else frozenset(passed))
 
 
 @pytest.mark.thorough

@@ -12,6 +12,7 @@ from extender.core.cluster.state import ClusterState
 from extender.core.metrics import Metrics
 from extender.core.model.objects import Pod as ModelPod
 from extender.core.ports import Hook
+from extender.core.source import StillPicture
 from extender.core.verbs.interaction import interact
 from extender.features.binding.binds import Binds, NoApiServer
 from extender.features.binding.outcome import BindOutcome, Bound
@@ -73,7 +74,9 @@ def rig(binder: CostlyBinder, *pods: Pod, enabled: bool = True) -> tuple[Cluster
     metrics, hooks = Metrics(), [Ranking(state)] if enabled else []
     requests = requests_of(state, metrics, unready=lambda: None, hooks=hooks)
     row = Placing.metrics(metrics.make)
-    return state, Binds(requests, AFFINITY, binder, in_flight, row, clock=lambda: 0.0)
+    return state, Binds(
+        requests, AFFINITY, binder, in_flight, row, picture=StillPicture({}, {}), clock=lambda: 0.0
+    )
 
 
 async def bind(binds: Binds, raw: Pod, name: str) -> Any:

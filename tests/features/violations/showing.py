@@ -36,9 +36,12 @@ def shown(seen: Seen) -> Patrol:
 class Found(Findings):
     """What another feature knows."""
 
+    def __init__(self, name: str = "found") -> None:
+        self._name = name
+
     def fields(self, limit: int) -> Fields:
         """Tell the limit."""
-        yield "found", limit
+        yield self._name, limit
 
     def above(self, asked: Asked) -> Iterator[View]:
         """Say where it stands, and what is asked for."""

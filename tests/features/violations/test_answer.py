@@ -30,11 +30,11 @@ async def test_each_rule_is_told_with_two_pods_that_show_it(aiohttp_client: Any)
     assert {rule["owner"], rule["other"]} == {"default/one", "default/two"}
 
 
-async def test_what_another_feature_knows_follows(aiohttp_client: Any) -> None:
-    client = await served(aiohttp_client, findings=[Found()])
+async def test_what_other_features_know_follows(aiohttp_client: Any) -> None:
+    client = await served(aiohttp_client, findings=[Found(), Found("more")])
     answer = await (await client.get("/violations?limit=3")).json()
-    assert [*answer] == ["rules", "rulesCount", "found"]
-    assert answer["found"] == 3
+    assert [*answer] == ["rules", "rulesCount", "found", "more"]
+    assert answer["found"] == answer["more"] == 3
 
 
 async def test_of_more_rules_than_are_asked_for_the_number_is_told(aiohttp_client: Any) -> None:

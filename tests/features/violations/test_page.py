@@ -63,12 +63,20 @@ async def test_what_is_searched_for_may_be_written_in_small_or_large_letters(
     assert "Zone=a antiAffinity pods" in text
 
 
-def test_what_another_feature_knows_stands_above_and_below() -> None:
-    part = part_over(state_of(NODES, [], [DB_0, DB_1]), findings=[Found()])
+@pytest.mark.parametrize("wanted", ["guard", "plain"])
+async def test_a_rule_is_found_by_either_of_its_pods(read: Read, wanted: str) -> None:
+    guard = pod("guard").anti_affinity(term(ZONE, DB)).on("a1")
+    plain = pod("plain").labels(app="db").on("a2")
+    part = part_over(state_of(NODES, [], [guard, plain]))
+    assert "1 rule " in await read(part, f"/page/violations?q={wanted}")
+
+
+def test_what_other_features_know_stands_above_and_below() -> None:
+    part = part_over(state_of(NODES, [], [DB_0, DB_1]), findings=[Found(), Found()])
     shown = part.sections[0].show(Asking(q="db"))
     assert isinstance(shown, View)
-    assert shown.values["above"] == [View("above.html", {"q": "db"})]
-    assert shown.values["below"] == [View("below.html", {})]
+    assert shown.values["above"] == [View("above.html", {"q": "db"})] * 2
+    assert shown.values["below"] == [View("below.html", {})] * 2
 
 
 async def test_a_rule_that_is_broken_in_many_domains_has_one_row(read: Read) -> None:

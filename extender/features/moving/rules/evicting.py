@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -255,23 +254,9 @@ def second_look(
         return first
     if is_only_replica(watch, pod):
         return Assessment(Outcome.ONLY_REPLICA, first.cause)
-    avoid = {pod.node or "", *_full(watch, pod, placements)}
-    target = chooser.choose(pod, avoid=avoid, placements=placements, chance=chance)
+    target = chooser.choose(pod, avoid=(pod.node or "",), placements=placements, chance=chance)
     outcome = Outcome.NO_OTHER_NODE if target is None else Outcome.GOES
     return Assessment(outcome, first.cause, target)
-
-
-def _full(watch: RuleWatch, pod: Pod, placements: Sequence[ExpectedPlacement]) -> Iterator[str]:
-    expected: dict[str, list[Pod]] = {}
-    for placement in placements:
-        expected.setdefault(placement.node, [pod]).append(placement.pod)
-    for node, pods in expected.items():
-        requests = Counter[str]()
-        for each in pods:
-            requests.update(dict(each.spec.requests))
-        ports = tuple(port for each in pods for port in each.spec.ports)
-        if not watch.state.node_resources.has(node, tuple(requests.items()), ports):
-            yield node
 
 
 def rule_in_words(rule: ExecutionRule) -> str:
