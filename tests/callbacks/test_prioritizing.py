@@ -78,3 +78,17 @@ async def test_a_hook_may_score_in_place_of_the_plugins() -> None:
         body = json.dumps(question(pod(name), "a", "b")).encode()
         assert json.loads(await answers.priorities.answer(body)) == points
     assert hook.heard == ["default-scheduler"] * 2
+
+
+async def test_a_hook_that_finds_no_difference_leaves_none_to_the_plugins() -> None:
+    class Flat(Hook):
+        def scores(self, pod: Pod, asked: Callable[[], NodeList], max_score: int) -> Scored | None:
+            del asked, max_score
+            return Scored() if pod.key == "default/flat" else None
+
+    there = pod("db").labels(app="db").on("a")
+    answers = Answering(state_of(NODES, [], [there]), hooks=[Flat()])
+    for name, points in (("flat", []), ("other", [{"Host": "a", "Score": 20}])):
+        wishes = pod(name).prefers(10, term(HOST, selector(app="db")))
+        body = json.dumps(question(wishes, "a", "b")).encode()
+        assert json.loads(await answers.priorities.answer(body)) == points

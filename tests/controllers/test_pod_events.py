@@ -57,4 +57,6 @@ async def test_several_wait_for_the_end_of_a_pod() -> None:
     await asyncio.sleep(0)
     assert len(events._waiting) == 1
     state.remove_pod("default/p", "default-p")
-    assert await asyncio.gather(*tasks) == [True] * 3
+    for _ in range(3):
+        await asyncio.sleep(0)
+    assert [task.done() and task.result() for task in tasks] == [True] * 3

@@ -191,6 +191,36 @@ async def test_initial_events_that_never_end_are_listed_in_pages_from_then_on(
     assert f"listing in pages from now on: {says}" in caplog.text
 
 
+@pytest.mark.parametrize(
+    ("piece", "news"),
+    [
+        pytest.param(
+            lambda each: line("ADDED", at(900 + each, thing("x", each))), 1, id="one object"
+        ),
+        pytest.param(lambda each: line("ADDED", at(900, thing(f"x{each}"))), 20, id="new objects"),
+        pytest.param(bookmark, 0, id="bookmarks"),
+        pytest.param(lambda _: b"\n", 0, id="newlines"),
+    ],
+)
+async def test_only_an_object_that_is_new_is_progress_of_a_stream(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch, piece: Callable[[int], bytes], news: int
+) -> None:
+    renewed: list[float] = []
+
+    class Noting(Patience):
+        def renew(self) -> None:
+            renewed.append(self.seconds)
+            super().renew()
+
+    monkeypatch.setattr(watching, "Patience", Noting)
+    rig.things.streams_lists = True
+    rig.things.streams.append(saying(*map(piece, range(20)), initial_events_end(960)))
+    async with rig.running() as reflector:
+        await reflector.synced.wait()
+    assert rig.things.listed == []
+    assert len(renewed) == 1 + news, "as it begins, and with each that is new"
+
+
 async def test_a_long_stream_that_makes_progress_is_taken(rig: Rig) -> None:
     # It takes twice as long in all, and thirty times as long as a piece.
     rig.timeouts = Timeouts(progress=0.3, streamed=30.0)

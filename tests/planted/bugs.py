@@ -713,6 +713,104 @@ BUGS = (
         "kube/test_unreadable.py::test_what_a_list_can_read_is_named_no_more",
     ),
     Bug(
+        "a new node is judged by rules about the labels that it has",
+        "core.cluster.counts.node_rules",
+        "known = list(self) if before is None else self._about(before, labels)",
+        "known = self._about(before or {}, labels)",
+        "cluster/test_node_rules.py::test_each_event_of_a_node_reaches_each_kind_of_rule",
+    ),
+    Bug(
+        "a node that two preferences name gets the weight of one",
+        "core.cluster.counts.node_rules",
+        "if name in nodes and (rule.adds_up or name not in found):",
+        "if name in nodes and name not in found:",
+        "cluster/test_node_rules.py::test_weights_of_a_node_that_is_named_twice_add_up",
+    ),
+    Bug(
+        "which nodes a pod asks for is judged by a stale state",
+        "core.verbs.node_selection",
+        "return state.stale if state.stale is not None and self.concerns(state, pod) else None",
+        "return None",
+        "verbs/test_node_selection.py::test_nodes_that_a_pod_asks_for_are_judged_by_no_stale_state",
+    ),
+    Bug(
+        "of pods that are expected on a node one is looked at",
+        "core.verbs.nominating",
+        "expected.setdefault(each.node, []).append(each.pod)",
+        "expected[each.node] = [each.pod]",
+        "verbs/test_nominating.py::test_a_node_has_to_have_room_for_all_who_are_expected_there",
+    ),
+    Bug(
+        "ports of pods that are expected on a node are free",
+        "core.verbs.nominating",
+        "            ports.use(each.spec.ports, 1)\n",
+        "",
+        "verbs/test_nominating.py::test_a_node_has_to_have_room_for_all_who_are_expected_there",
+    ),
+    Bug(
+        "one of several helpers hears of a refusal",
+        "core.callbacks.filtering",
+        "            for helper in listeners.helpers:\n"
+        "                helper.refused(pod, verdicts.refused)",
+        "            for helper in listeners.helpers[:1]:\n"
+        "                helper.refused(pod, verdicts.refused)",
+        "callbacks/test_refused_pods.py::test_each_of_several_helpers_hears_what_becomes_of_a_pod",
+    ),
+    Bug(
+        "one of several helpers hears that a pod is admitted",
+        "core.callbacks.filtering",
+        "            for helper in listeners.helpers:\n                helper.admitted(pod)",
+        "            for helper in listeners.helpers[:1]:\n                helper.admitted(pod)",
+        "callbacks/test_refused_pods.py::test_each_of_several_helpers_hears_what_becomes_of_a_pod",
+    ),
+    Bug(
+        "preempt hands over by what helped before the last look",
+        "core.callbacks.preempting",
+        "        self._hand_over(args, left.keys())\n",
+        "        self._hand_over(args, found.keys())\n",
+        "callbacks/test_preempting.py::test_who_evicts_by_itself_hears_what_was_answered",
+    ),
+    Bug(
+        "one of several ledgers hears that a node is relabelled",
+        "core.cluster.state",
+        "        self.version += 1\n"
+        "        for ledger in self.ledgers:\n"
+        "            ledger.relabelled(name, before)",
+        "        self.version += 1\n"
+        "        for ledger in self.ledgers[:1]:\n"
+        "            ledger.relabelled(name, before)",
+        "cluster/test_ledger.py::test_each_of_several_ledgers_hears_of_each_event",
+    ),
+    Bug(
+        "the same objects again are progress of a list",
+        "core.kube.watching",
+        "                if len(snapshot) > before:\n                    patience.renew()\n",
+        "                patience.renew()\n",
+        "kube/test_misbehaving.py::test_only_an_object_that_is_new_is_progress_of_a_stream",
+    ),
+    Bug(
+        "an event about a pod wakes one of those who wait for it",
+        "core.controllers.pod_events",
+        "        for each in self._waiting.get(uid, ()):\n",
+        "        for each in self._waiting.get(uid, ())[:1]:\n",
+        "controllers/test_pod_events.py::test_several_wait_for_the_end_of_a_pod",
+    ),
+    Bug(
+        "the time to hold domains runs while none is held",
+        "core.cluster.ledgers.nominated_pods",
+        "hold.since = now if uid in self._preempting else None",
+        "hold.since = now",
+        "verbs/test_held_domains.py::test_its_time_runs_only_while_it_holds_any",
+    ),
+    Bug(
+        "where a hook finds no difference, the plugins score",
+        "core.callbacks.prioritizing",
+        "            if instead is not None:\n",
+        "            if instead is not None and instead.names:\n",
+        "callbacks/test_prioritizing.py"
+        "::test_a_hook_that_finds_no_difference_leaves_none_to_the_plugins",
+    ),
+    Bug(
         "what is known is certain though the connection broke",
         "core.kube.reflector",
         "                self.certain.clear()\n",

@@ -217,6 +217,17 @@ def test_its_time_is_limited_too() -> None:
     assert refusals(state, web()) == {"a1": OWN}
 
 
+def test_its_time_runs_only_while_it_holds_any() -> None:
+    state = held()
+    state.give_up_nomination(UID)
+    for now in (2.0, 2.0 + MOST_HELD_SECONDS):
+        state.expire(now)
+        assert not state.nominated.preempting
+    state.expect_nomination(model_pod(PREEMPTOR), "a1", 2.0 * MOST_HELD_SECONDS, held=True)
+    state.expire(3.0 + MOST_HELD_SECONDS)
+    assert state.nominated.preempting
+
+
 # What ends it
 
 

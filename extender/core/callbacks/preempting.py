@@ -111,7 +111,7 @@ class Preemptions:
             return
         if chosen:
             self._preemption.defer_to_scheduler(args.pod)
-        elif args.pod.spec.may_preempt:
+        else:
             self._preemption.unhelped(args.pod)
 
     async def _chosen(self, args: PreemptionArgs) -> Mapping[str, Victims]:

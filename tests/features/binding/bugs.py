@@ -107,6 +107,67 @@ BUGS: Final = (
         "features/binding/test_binds.py::test_a_bind_that_fails_unexpectedly_is_counted_and_over",
     ),
     Bug(
+        "who waits for a bind that is given up beside others waits on",
+        "features.binding.binds",
+        "        self._state.release(claim)\n        self._wake()\n",
+        "        self._state.release(claim)\n",
+        "features/binding/test_binds.py"
+        "::test_who_waits_for_a_bind_that_is_given_up_is_judged_again_at_once",
+    ),
+    Bug(
+        "the first hook that writes to a placed pod is the last",
+        "features.binding.binds",
+        "                pod = hook.placing(pod, node)\n",
+        "                placed = hook.placing(pod, node)\n"
+        "                if placed is not pod:\n"
+        "                    pod = placed\n"
+        "                    break\n",
+        "features/binding/test_binds.py::test_each_of_several_hooks_has_its_say",
+    ),
+    Bug(
+        "one hook alone is asked before a bind",
+        "features.binding.binds",
+        "        for hook in self._hooks:\n"
+        "            if (why := await hook.before_bind(placed)) is not None:\n"
+        "                return why\n"
+        "        return None",
+        "        for hook in self._hooks[:1]:\n"
+        "            if (why := await hook.before_bind(placed)) is not None:\n"
+        "                return why\n"
+        "        return None",
+        "features/binding/test_binds.py::test_each_of_several_hooks_has_its_say",
+    ),
+    Bug(
+        "the time of an unclear bind runs from its beginning",
+        "features.binding.binds",
+        "self._state.hold(claim, self._clock() + RESERVATION_SECONDS)",
+        "self._state.hold(claim, claim.deadline)",
+        "features/binding/test_binds.py::test_how_long_a_place_is_held",
+    ),
+    Bug(
+        "a pod that is read as it is being deleted is bound",
+        "features.binding.rules",
+        "if (known or pod).status.deleting:",
+        "if known is not None and known.status.deleting:",
+        "features/binding/test_binds.py::test_a_pod_that_is_not_to_be_bound_once_it_was_read",
+    ),
+    Bug(
+        "a pod waits for company because another is nominated there",
+        "features.binding.rules",
+        "gone=gone, nominated=False)",
+        "gone=gone)",
+        "features/binding/test_rules.py"
+        "::test_a_pod_that_is_nominated_there_is_none_to_wait_for_company_for",
+    ),
+    Bug(
+        "one facet of a pod is written with its bind",
+        "features.binding.binder",
+        "annotations = [each for facet, value in facets for each in facet.written(value).items()]",
+        "annotations = [each for facet, value in facets[:1] for each in "
+        "facet.written(value).items()]",
+        "features/binding/test_binder.py::test_a_binding_brings_the_annotations_that_facets_write",
+    ),
+    Bug(
         "a bind is decided while it is unknown where the API server stands",
         "features.binding.binds",
         "        if not self._picture.certain:\n"

@@ -115,4 +115,48 @@ BUGS: Final = (
         "dry if required.dry_run else live",
         "features/moving/test_part.py::test_a_dry_run_of_one_half_is_none_of_the_other",
     ),
+    Bug(
+        "a pod goes for a required rule to room that another is expected to take",
+        "features.moving.mover",
+        "            placements=self._moves.placements(),\n",
+        "",
+        "features/moving/test_moves.py::test_no_pod_goes_for_room_that_another_is_expected_to_take",
+    ),
+    Bug(
+        "a pod goes for a preferred rule to room that another is expected to take",
+        "features.moving.repair_mover",
+        "pod, self._min_gain, placements=placements)",
+        "pod, self._min_gain)",
+        "features/moving/test_moves.py::test_no_pod_goes_for_room_that_another_is_expected_to_take",
+    ),
+    Bug(
+        "the moves of an hour are not in the order of their times",
+        "features.moving.limits",
+        "        self._moves = deque(sorted(self._moves))\n",
+        "",
+        "features/moving/test_moves.py"
+        "::test_each_move_counts_for_its_own_hour_whenever_it_was_heard_of",
+    ),
+    Bug(
+        "how long a controller owes a pod is what was written last",
+        "features.moving.moves",
+        "past.forgiven_at = max(past.forgiven_at, now + min(each.forgiven, DAY))",
+        "past.forgiven_at = now + min(each.forgiven, DAY)",
+        "features/moving/test_moves.py::test_of_what_two_leaders_have_written_the_longer_counts",
+    ),
+    Bug(
+        "a successor that is ready again is proven from when it was first",
+        "features.moving.moves",
+        "            move.ready_at = None\n            if now - started",
+        "            if now - started",
+        "features/moving/test_moves.py::test_a_successor_is_proven_from_when_it_was_ready_last",
+    ),
+    Bug(
+        "a successor that is being deleted has landed",
+        "features.moving.moves",
+        "if known is not None and known.status.ready and not known.status.deleting:",
+        "if known is not None and known.status.ready:",
+        "features/moving/test_moves.py"
+        "::test_a_successor_that_is_being_deleted_is_not_there_for_long",
+    ),
 )

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from itertools import pairwise
+from itertools import pairwise, permutations
 from random import Random
 
 import pytest
 
+from extender.core.cluster.state import ClusterState
 from extender.core.kube.failures import NoAnswerError
 from extender.core.model.objects import Pod
 from extender.core.ports import Remark
@@ -22,12 +23,14 @@ from extender.features.moving.moves import (
     LATE_SECONDS,
     PROVEN_SECONDS,
     REPLACED_SECONDS,
+    Moves,
 )
 from extender.features.moving.ports import Eviction
 from extender.features.moving.rules.evicting import Outcome
 from extender.features.moving.written import MOST_BYTES, WrittenController, WrittenMoves
 from tests.builders import HOST, ZONE, model_node, node, selector, term
 from tests.clock import Clock
+from tests.features.moving.booked import books_over
 from tests.features.moving.moving import GRACE, SETTLE, App, Cluster
 
 HOUR = 3600.0
@@ -361,6 +364,57 @@ async def test_many_controllers_are_considered_in_several_turns(
     monkeypatch.setattr(it.repair, "_sleep", sleep)
     await it.repair.round()
     assert (turns, len(considered)) == ([2, 4], 5)
+
+
+async def test_a_successor_is_proven_from_when_it_was_ready_last() -> None:
+    it = cluster("required")
+    app = misplaced(it, "required", replicas=4)
+    while not it.moved:
+        await it.step()
+    await it.after(5)
+    (successor,) = (each.uid for each in it.state.pods.values() if each.node not in {"a0", None})
+    again = app.pods[successor] = it.now + 4
+    while len(it.moved) < 2:
+        await it.step()
+    assert it.moved[1][0] >= again + PROVEN_SECONDS
+
+
+async def test_a_successor_that_is_being_deleted_is_not_there_for_long() -> None:
+    it = cluster("required")
+    misplaced(it, "required", replicas=4)
+    while not it.moved:
+        await it.step()
+    await it.after(5)
+    (successor,) = (each for each in it.state.pods.values() if each.node not in {"a0", None})
+    it.state.upsert_pod(successor.with_status(deleting=True))
+    await it.after(3 * PROVEN_SECONDS)
+    assert "missed" not in [each.result for each in it.history.latest()], "nor has it landed"
+
+
+def test_of_what_two_leaders_have_written_the_longer_counts() -> None:
+    clock = Clock(1_000_000.0)
+    notes = (
+        WrittenController("shop", "uid", 1, 10.0, 100.0, 2, 1000.0),
+        WrittenController("shop", "uid", 2, 20.0, 50.0, 1, 500.0),
+    )
+    for order in permutations(notes):
+        moves = Moves(books_over(ClusterState()), clock, 10)
+        for each in order:
+            moves.inherit(WrittenMoves(controllers=[each]))
+        (kept,) = moves.written(0).controllers
+        assert kept == WrittenController("shop", "uid", 2, 10.0, 100.0, 2, 1000.0)
+
+
+@pytest.mark.parametrize("age", [0.0, 10.0, HOUR - 10.0])
+def test_each_move_counts_for_its_own_hour_whenever_it_was_heard_of(age: float) -> None:
+    clock = Clock(1_000_000.0)
+    hour = LastHour(clock, per_minute=10)
+    hour.take("shop")
+    hour.inherit({"bank": (3, age)})
+    assert hour.moves == {"shop": 1, "bank": 3}
+    clock.now += HOUR - age
+    assert hour.moves.get("bank") is None
+    assert hour.moves.get("shop") == (1 if age else None)
 
 
 @pytest.mark.parametrize("other", ["bank", "zoo"])

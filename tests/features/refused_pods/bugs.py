@@ -113,4 +113,69 @@ BUGS: Final = (
         "features/refused_pods/test_nomination_ends.py"
         "::test_a_node_that_was_of_no_use_is_pointed_to_again_though_nothing_has_changed",
     ),
+    Bug(
+        "victims that are gone by the next look are forgotten",
+        "features.refused_pods.record",
+        "self.victims.update({victim.uid: victim for victim in candidate.victims})",
+        "self.victims = {victim.uid: victim for victim in candidate.victims}",
+        "features/refused_pods/test_preemption_successors.py"
+        "::test_sets_of_which_a_part_went_are_counted",
+    ),
+    Bug(
+        "a nomination that came after ours counts as an older one",
+        "features.refused_pods.record",
+        'return None if lagging and not self.shown else "overtaken"',
+        'return None if lagging else "overtaken"',
+        "features/refused_pods/test_record.py::test_what_becomes_of_a_preemption",
+    ),
+    Bug(
+        "a refused pod is kept among those that are shown and those that are not",
+        "features.refused_pods.records",
+        "        other.pop(record.uid)\n",
+        "",
+        "features/refused_pods/test_nomination_limits.py"
+        "::test_a_pod_is_kept_once_whether_it_is_shown_or_not",
+    ),
+    Bug(
+        "a comparison takes the best node off the ranking",
+        "features.refused_pods.search",
+        "                    if look.take:\n"
+        "                        ranking.takers.add(look.pod.uid)\n"
+        "                    else:\n"
+        "                        ranking.put_back(now)\n",
+        "                    if look.take:\n"
+        "                        ranking.takers.add(look.pod.uid)\n",
+        "features/refused_pods/test_preemption_asked.py"
+        "::test_a_comparison_takes_no_node_of_a_ranking",
+    ),
+    Bug(
+        "victims are about to go from when their set was begun",
+        "features.refused_pods.preemption",
+        "self._clock() - max(preemption.began, preemption.evicted_at) < LAG_SECONDS",
+        "self._clock() - preemption.began < LAG_SECONDS",
+        "features/refused_pods/test_preemption_refused.py"
+        "::test_the_watch_may_be_behind_from_the_deletion_of_victims_on",
+    ),
+    Bug(
+        "maxOutstanding is read and not passed on",
+        "features.refused_pods.part",
+        "settings.per_second, settings.max_outstanding, settings.patience_seconds",
+        "settings.per_second, Hints().max_outstanding, settings.patience_seconds",
+        "features/refused_pods/test_part.py::test_limits_are_those_of_the_configuration",
+    ),
+    Bug(
+        "the search for hints rests for all searches before",
+        "features.refused_pods.hints",
+        "searched, self._searched = self._searched, 0.0",
+        "searched = self._searched",
+        "features/refused_pods/test_nomination_limits.py"
+        "::test_each_search_is_followed_by_a_rest_of_its_own",
+    ),
+    Bug(
+        "which nodes the scheduler let through is forgotten of a pod with volumes",
+        "features.refused_pods.refusals",
+        "if is_whole_search(refused) or not self.pod.spec.requirements.is_plain:",
+        "if is_whole_search(refused):",
+        "features/refused_pods/test_refusals.py::test_which_nodes_the_scheduler_let_through",
+    ),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from extender.core.timing import LONGEST_PAUSE_SECONDS
+from extender.features.refused_pods.preemption import FIRST_PAUSE_SECONDS
 from extender.features.refused_pods.record import FIRST_RENEWAL_SECONDS
 from extender.features.refused_pods.victim_sets import (
     BINDING_SECONDS,
@@ -258,5 +258,5 @@ async def test_a_place_that_was_of_no_use_is_not_gone_back_to() -> None:
     rig.api.pods["default-another"] = model_pod(db("another", "a", HIGH - 1))
     rig.api.show()
     rig.refuse()
-    await rig.pass_time(LONGEST_PAUSE_SECONDS)
+    await rig.pass_time(FIRST_PAUSE_SECONDS)  # While the place is remembered.
     assert rig.evicted() == ["on-a", "on-b"], "the one of B is less important by now"

@@ -66,4 +66,91 @@ BUGS: Final = (
         "if counts[domain] > own and not placed.owned]\n\n\ndef _lonely(",
         "diagnosis/test_violations.py::test_a_placement_is_judged",
     ),
+    Bug(
+        "a broken rule is shown by a pod in another domain",
+        "diagnosis.verbs.violations",
+        "node is not None and node in nodes and nodes.labels(node).get(key) == violation.domain",
+        "node is not None and node in nodes",
+        "diagnosis/test_violations.py"
+        "::test_while_a_rule_stays_broken_it_is_shown_by_pods_that_are_there",
+    ),
+    Bug(
+        "what is known is not renewed where there is room for no more",
+        "diagnosis.verbs.violations",
+        "            full = before is None and len(self._known) >= MOST_KNOWN\n",
+        "            full = len(self._known) >= MOST_KNOWN\n",
+        "diagnosis/test_violations.py"
+        "::test_while_a_rule_stays_broken_it_is_shown_by_pods_that_are_there",
+    ),
+    Bug(
+        "anti-affinity is broken by pods where its annotation does not count",
+        "diagnosis.verbs.violations",
+        "if each.role is not Role.REQUIRED_ANTI or not placed.on_nodes or not holds(each.source):",
+        "if each.role is not Role.REQUIRED_ANTI or not placed.on_nodes:",
+        "cluster/test_annotation_scope.py::test_a_rule_is_broken_only_where_it_counts",
+    ),
+    Bug(
+        "a limit is exceeded where its annotation does not count",
+        "diagnosis.verbs.violations",
+        "    if tables is None or not state.scope.holds(existing.source):\n",
+        "    if tables is None:\n",
+        "cluster/test_annotation_scope.py::test_a_rule_is_broken_only_where_it_counts",
+    ),
+    Bug(
+        "a pod that a step has found shows a rule though it is gone by the next",
+        "diagnosis.verbs.violations",
+        "            owners, matched = (_still_placed(state, each) for each in "
+        "(owners, matched))\n",
+        "",
+        "diagnosis/test_violations.py"
+        "::test_a_pod_that_a_step_has_found_is_looked_for_again_in_the_next",
+    ),
+    Bug(
+        "pods are looked for again before a pause, not after it",
+        "diagnosis.verbs.violations",
+        "            yield\n"
+        "            owners, matched = (_still_placed(state, each) for each in "
+        "(owners, matched))\n",
+        "            owners, matched = (_still_placed(state, each) for each in "
+        "(owners, matched))\n"
+        "            yield\n",
+        "diagnosis/test_violations.py"
+        "::test_a_pod_that_a_step_has_found_is_looked_for_again_in_the_next",
+    ),
+    Bug(
+        "a reserved pod that a step has found is gone by the next",
+        "diagnosis.verbs.violations",
+        "if state.pod(each.key, each.uid) is not None or any(reserved(each.key, each.uid))",
+        "if state.pod(each.key, each.uid) is not None",
+        "diagnosis/test_violations.py"
+        "::test_a_pod_that_a_step_has_found_is_looked_for_again_in_the_next",
+    ),
+    Bug(
+        "a step looks at any number of nodes of a class",
+        "diagnosis.verbs.violations",
+        "            seen += looked\n",
+        "            seen += 1\n",
+        "diagnosis/test_violations.py::test_a_step_looks_at_no_more_pairs_than_it_may",
+    ),
+    Bug(
+        "the page shows what one other feature knows",
+        "features.violations.page",
+        "    above = list(chain.from_iterable(each.above(asked) for each in others))",
+        "    above = list(chain.from_iterable(each.above(asked) for each in others[:1]))",
+        "features/violations/test_page.py::test_what_other_features_know_stands_above_and_below",
+    ),
+    Bug(
+        "the answer tells what one other feature knows",
+        "features.violations.answer",
+        "        for each in self._found.others:\n            yield from each.fields(limit)",
+        "        for each in self._found.others[:1]:\n            yield from each.fields(limit)",
+        "features/violations/test_answer.py::test_what_other_features_know_follows",
+    ),
+    Bug(
+        "a rule is found by its owner alone",
+        "features.violations.page",
+        'return shown.owner, shown.other or "", pods_of(violation.term.pods), place(violation)',
+        "return shown.owner, pods_of(violation.term.pods), place(violation)",
+        "features/violations/test_page.py::test_a_rule_is_found_by_either_of_its_pods",
+    ),
 )
