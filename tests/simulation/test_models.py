@@ -26,6 +26,7 @@ from simulation.repairing_plan import REPAIRING_USERS
 from simulation.scaling_plan import SCALING_USERS
 from simulation.scheduler.cache import Cache
 from simulation.scheduler.objects import PodInfo, pod_info
+from simulation.setbacks_plan import BESIDE
 from simulation.templates import namespace, node, pod, template
 from simulation.themes import FAULTS, USERS
 from simulation.trace import Trace
@@ -166,8 +167,10 @@ def test_everything_that_can_happen_happens_in_some_plan() -> None:
         *REPAIRING_USERS,
         *SCALING_USERS,
         *ANNOTATING_USERS,
+        *BESIDE,
         "new disks",
         "gang wave",
+        "hidden places",
     }
     assert happens == users | {*FAULTS, *EVICTING_FAULTS}
 

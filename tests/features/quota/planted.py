@@ -60,16 +60,24 @@ def _sets_quotas(plan: Plan) -> bool:
     return any(each.what == "quota" for each in plan.actions)
 
 
+def _sets_several(plan: Plan) -> bool:
+    return _is_small(plan) and sum(each.what == "quota" for each in plan.actions) > 1
+
+
 def _needs_quotas(plan: Plan) -> bool:
-    return plan.setup.limited
+    return _is_small(plan) and plan.setup.limited
+
+
+def _is_small(plan: Plan) -> bool:
+    return plan.busy < 120.0 and plan.setup.nodes < 30
 
 
 PLANTED: Mapping[str, Planted] = {
     "takes no notice of quotas": Planted(_ignores_quotas, {EXCEEDED}, _sets_quotas),
-    "looks at one quota": Planted(_looks_at_one_quota, {EXCEEDED}, _sets_quotas),
+    "looks at one quota": Planted(_looks_at_one_quota, {EXCEEDED}, _sets_several),
     "looks at the number of pods alone": Planted(_looks_at_pods_alone, {EXCEEDED}, _sets_quotas),
     "needs no quota by default": Planted(_needs_no_quota, {EXCEEDED}, _needs_quotas),
     "takes every quota for its own": Planted(
-        _takes_every_quota_for_its_own, {"waits in vain"}, _sets_quotas
+        _takes_every_quota_for_its_own, {"waits in vain"}, _sets_several
     ),
 }

@@ -133,10 +133,6 @@ def _withdraws_no_hint(patch: Patch) -> None:
     patch.setattr(ApiNominator, "nominate", kept)
 
 
-def _evicts_without_end(patch: Patch) -> None:
-    patch.setattr(VictimSets, "is_exhausted", lambda *_: False)
-
-
 def _never_ends_a_nomination(patch: Patch) -> None:
     patch.setattr(Records, "end", lambda *_: None)
 
@@ -204,6 +200,5 @@ PLANTED: Mapping[str, AnyPlanted] = {
     "sets hints after a preemption": Hinted(_claims_for_no_time, {"hint after a preemption"}),
     "sets hints at any rate": Hinted(_sets_hints_at_any_rate, {"too many hints in a second"}),
     "has any number of hints open": Hinted(_has_any_number_open, {"too many open hints"}),
-    "evicts without end": Planted(_evicts_without_end, {"too many sets of victims"}),
     "wakes no preemptor": Planted(_wakes_nobody, {"not woken"}),
 }
