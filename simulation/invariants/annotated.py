@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Any, Final
 
 from simulation.invariants.execution import AFFINITY, APART, NEAR, REQUIRED
-from simulation.invariants.rules import Json
+from simulation.invariants.rules import Json, weighted_terms
 from simulation.templates import BROKEN, BROKEN_FIELDS
 
 MOST: Final = "maxMatchingPods"
@@ -35,6 +35,14 @@ def affinity_of(pod: Json) -> Sequence[Json]:
     said = _said(annotation) if counts else {}
     terms: Sequence[Json] = said.get(NEAR, {}).get(REQUIRED, ())
     return terms
+
+
+def preferred_of(pod: Json) -> Iterable[tuple[Json, int]]:
+    """Return the terms that the annotation of a pod prefers, as `weighted_terms` does."""
+    annotation = annotation_of(pod)
+    if not annotation or annotation in BROKEN or edited(pod):
+        return ()
+    return weighted_terms({"spec": {"affinity": _said(annotation)}})
 
 
 def has_record(pod: Json) -> bool:

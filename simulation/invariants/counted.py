@@ -18,7 +18,7 @@ from extender.core.model.labels import Selector
 from extender.core.model.pod_affinity import PodSelector
 from extender.core.model.workload import MARKS
 from simulation.apiserver.store import Json, Store, is_live
-from simulation.invariants.annotated import affinity_of, anti_of, has_record
+from simulation.invariants.annotated import affinity_of, anti_of, has_record, preferred_of
 from simulation.invariants.broken import BrokenError
 from simulation.invariants.execution import may_be_on, rules_of
 from simulation.invariants.features import judges
@@ -159,6 +159,7 @@ def _terms(pod: Json, *, by_annotation: bool) -> Iterator[tuple[str, bool, Json,
     if by_annotation:
         yield from (("requiredAnti", True, each, 1) for each in map(dict, anti_of(pod)))
         yield from (("required", True, each, 1) for each in map(dict, affinity_of(pod)))
+        yield from (("preferred", True, {**each}, weight) for each, weight in preferred_of(pod))
         yield from (("limit", True, each, 1) for each in limits_of(pod))
 
 

@@ -10,10 +10,13 @@ import pytest
 import extender.features.binding.binder
 import extender.features.binding.binds
 import extender.features.binding.rules
+from extender.core.cluster.state import ClusterState
 from extender.core.model.objects import Pod
+from extender.core.verbs.plugins import Plugins
 from extender.features.binding.binder import Binder
 from extender.features.binding.outcome import BindOutcome, Bound
 from extender.features.binding.rules import BindVerdict, Decision
+from simulation.templates import GROUPS
 from tests.simulation.planting import Planted
 
 Patch = pytest.MonkeyPatch
@@ -94,11 +97,25 @@ def _keeps_places_of_those_refused_together(patch: Patch) -> None:
     patch.setattr(extender.features.binding.binds._Attempt, "undo", lambda _: None)
 
 
+def _binds_unlooked_at_in_one_profile(patch: Patch) -> None:
+    may_bind = extender.features.binding.binds.may_bind
+
+    def trusting(state: ClusterState, pod: Pod, node: str, plugins: Plugins) -> BindVerdict:
+        if pod.spec.requirements.scheduler == GROUPS:
+            return BindVerdict(Decision.BIND)
+        return may_bind(state, pod, node, plugins)
+
+    patch.setattr(extender.features.binding.binds, "may_bind", trusting)
+
+
 PLANTED: Mapping[str, Planted] = {
     "keeps the places of a gang that is refused": Planted(
         _keeps_places_of_those_refused_together,
         {"gang bound in part", WAIT, *ENDLESS},
         lambda plan: plan.setup.grouping,
+    ),
+    "binds what the scheduler has placed": Planted(
+        _binds_unlooked_at_in_one_profile, {MEET}, lambda plan: plan.setup.grouping
     ),
     # Neither does it see that the watch has had its last word about the pod: see `may_bind`.
     "binds without looking again": Planted(_binds_without_looking, {MEET, LONELY, *ENDLESS}),

@@ -6,16 +6,11 @@ import asyncio
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from extender.core.cluster.state import ClusterState
 from extender.core.model.objects import Pod
-from extender.core.verbs.plugins import Plugins
-from extender.features.binding import binds
-from extender.features.binding.rules import BindVerdict, Decision, may_bind
 from extender.features.groups import gangs
 from extender.features.groups.gangs import Gangs
 from extender.features.groups.ledger import Members
 from extender.features.groups.pod_groups import PodGroups
-from simulation.templates import GROUPS
 from tests.simulation.planting import Planted
 
 if TYPE_CHECKING:
@@ -69,15 +64,6 @@ def _refuses_gangs_for_good(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Gangs, "decide", refused)
 
 
-def _binds_unlooked_at(patch: pytest.MonkeyPatch) -> None:
-    def trusting(state: ClusterState, pod: Pod, node: str, plugins: Plugins) -> BindVerdict:
-        if pod.spec.requirements.scheduler == GROUPS:
-            return BindVerdict(Decision.BIND)
-        return may_bind(state, pod, node, plugins)
-
-    patch.setattr(binds, "may_bind", trusting)
-
-
 def _has_groups(plan: Plan) -> bool:
     return plan.setup.grouping
 
@@ -88,9 +74,6 @@ PLANTED: Mapping[str, Planted] = {
         _needs_one_less, {IN_PART}, _has_groups
     ),
     "binds members whose gang is refused": Planted(_lets_some_stand, {IN_PART}, _has_groups),
-    "binds what the scheduler has placed": Planted(
-        _binds_unlooked_at, {"excluding pods met"}, _has_groups
-    ),
     "refuses gangs for good": Planted(_refuses_gangs_for_good, {WAIT}, _has_groups),
     "forgets no member that is gone": Planted(_forgets_no_member, {MIRROR}, _has_groups),
 }
