@@ -98,7 +98,7 @@ def _keeps_places_of_those_refused_together(patch: Patch) -> None:
 
 
 def _binds_unlooked_at_in_one_profile(patch: Patch) -> None:
-    may_bind = extender.features.binding.binds.may_bind
+    may_bind = extender.features.binding.rules.may_bind
 
     def trusting(state: ClusterState, pod: Pod, node: str, plugins: Plugins) -> BindVerdict:
         if pod.spec.requirements.scheduler == GROUPS:
