@@ -12,6 +12,7 @@ from extender.core.config.features import Feature, Right, features
 from extender.core.kube.client import ApiClient
 from extender.core.parts import part_of
 from extender.core.ports import ClusterReader
+from extender.core.source import StillPicture
 from extender.core.verbs.plugins import Plugins
 from extender.core.web.app import Callback
 
@@ -28,7 +29,9 @@ def binds(
     """Build it; `binder` binds and reads pods, else there is no API server."""
     row, module = part_of(_feature()).metrics(requests.metrics.make), _module("binds")
     binder = module.NoApiServer() if binder is None else binder
-    callback: Callback = module.Binds(requests, plugins, binder, in_flight, row, clock=clock)
+    callback: Callback = module.Binds(
+        requests, plugins, binder, in_flight, row, picture=StillPicture({}, {}), clock=clock
+    )
     return callback
 
 

@@ -139,6 +139,8 @@ def _leaves_binds_unclear(plan: Plan) -> bool:
     return contended and any(each.what == "unsure binds" for each in plan.actions)
 
 
+ALARM = "alarm about right counters"
+EARLY = "reported before all was listed"
 MEET = "excluding pods met"
 LONELY = "required affinity not met"
 MIRROR = ("mirror differs from the cluster", "counters differ from a recount")
@@ -154,8 +156,8 @@ PLANTED: Mapping[str, Planted] = {
         _never_settles, {WAIT, *ENDLESS, *MIRROR}
     ),
     "forgets no pod that is gone": Planted(_forgets_no_pod, {WAIT, *MIRROR}),
-    "counts wrongly once in a while": Planted(_miscounts, {MEET, WAIT, *MIRROR}),
-    "answers before it knows the cluster": Planted(_answers_unsynced, {MEET, LONELY}),
+    "counts wrongly once in a while": Planted(_miscounts, {MEET, WAIT, ALARM, *MIRROR}),
+    "answers before it knows the cluster": Planted(_answers_unsynced, {MEET, LONELY, EARLY}),
     "holds filters for a second": Planted(_holds_filters, {LATE}),
     "takes a list from a cache for proof": Planted(
         _settles_by_cached_lists, {MEET, LONELY}, plan=old_lists
@@ -164,7 +166,7 @@ PLANTED: Mapping[str, Planted] = {
         _settles_what_is_not_listed, {MEET, LONELY}, _leaves_binds_unclear
     ),
     "keeps hints of pods that are gone": Planted(
-        _keeps_hints_of_pods_that_are_gone, {WAIT, *MIRROR}
+        _keeps_hints_of_pods_that_are_gone, {WAIT, ALARM, *MIRROR}
     ),
     "remembers every pod": Planted(_remembers_every_pod, {BOUNDS}),
     "evicts blindly": Planted(_evicts_blindly, {"evicted in vain"}),
