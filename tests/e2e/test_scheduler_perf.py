@@ -1,6 +1,7 @@
 """Upstream's own benchmark, with 500 nodes: it runs beside the extender, and places by the rules.
 
-How fast that is says `make bench-upstream`, on a machine that does nothing else.
+How fast that is says `make bench-upstream`, on a machine that does nothing else. To build it takes
+minutes, so `make e2e-all` runs it.
 """
 
 from __future__ import annotations
@@ -16,10 +17,7 @@ from bench.scheduler_perf.sides import ASSIST, REPLACE
 from tests.e2e.controlplane.binaries import cache_folder
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
-
-    from _pytest.mark import ParameterSet
 
     from tests.e2e.controlplane.binaries import Binaries
 
@@ -37,12 +35,7 @@ CASES = (
     "SchedulingRequiredPodAffinityWithNSSelector",
     "SchedulingRequiredPodAntiAffinityWithNSSelector",
 )
-EACH_TIME = {
-    ("SchedulingPodAntiAffinity", REPLACE),
-    ("SchedulingPreferredAffinityWithNSSelector", REPLACE),
-    ("SchedulingPodAffinity", ASSIST),
-}
-"""A hard rule, preferences over namespaces, and the rule that walks every pod in-tree."""
+pytestmark = pytest.mark.long
 GATED = "SchedulingGatedPodsWithPodAffinityImpactForThroughput"
 """Its gated pods wait for good, so it is left to the benchmark itself."""
 
@@ -54,15 +47,8 @@ def benchmark(built: Any, binaries: Binaries) -> Benchmark:
     return Benchmark(built(program), sources, binaries.folder)
 
 
-def runs() -> Iterator[ParameterSet]:
-    """Yield every workload with both sides; most of them take too long for each time."""
-    for case in CASES:
-        for side in (ASSIST, REPLACE):
-            marks = () if (case, side) in EACH_TIME else (pytest.mark.long,)
-            yield pytest.param(case, side, id=f"{case} {side}", marks=marks)
-
-
-@pytest.mark.parametrize(("case", "side"), list(runs()))
+@pytest.mark.parametrize("side", [ASSIST, REPLACE])
+@pytest.mark.parametrize("case", CASES)
 def test_upstreams_benchmark_runs_with_the_extender(
     case: str, side: str, benchmark: Benchmark, tmp_path: Path
 ) -> None:
