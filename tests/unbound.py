@@ -347,4 +347,6 @@ def _parts(one: object) -> Iterator[tuple[Any, ...]]:
 
 def _slots(kind: type) -> Iterable[str]:
     slots = kind.__dict__.get("__slots__", ())
-    return (slots,) if isinstance(slots, str) else slots
+    # Python 3.11.2 raises a TypeError when it is asked for weak references to a dataclass's value.
+    names = (slots,) if isinstance(slots, str) else slots
+    return [each for each in names if each != "__weakref__"]
