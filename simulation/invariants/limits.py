@@ -2,28 +2,25 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
-from simulation.invariants.annotated import MOST, edited
-from simulation.invariants.execution import AFFINITY, REQUIRED
+from simulation.invariants.annotated import MOST, counting, said
+from simulation.invariants.execution import APART, REQUIRED
 from simulation.invariants.kinds import Kind
 from simulation.invariants.rules import Json, Labels, speaks_of
-from simulation.templates import BROKEN
 
 
 def limits_of(pod: Json) -> tuple[dict[str, Any], ...]:
     """Return the terms with a limit that a pod was placed by, none once they were edited."""
-    annotation = pod["metadata"].get("annotations", {}).get(AFFINITY, "")
-    counts = MOST in annotation and annotation not in BROKEN and not edited(pod)
-    return _limits(annotation) if counts else ()
+    annotation = counting(pod)
+    return _limits(annotation) if MOST in annotation else ()
 
 
 @lru_cache(maxsize=1_000)
 def _limits(annotation: str) -> tuple[dict[str, Any], ...]:
-    terms: list[dict[str, Any]] = json.loads(annotation)["podAntiAffinity"][REQUIRED]
+    terms: list[dict[str, Any]] = said(annotation)[APART][REQUIRED]
     return tuple(each for each in terms if MOST in each)
 
 
