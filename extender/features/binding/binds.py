@@ -178,9 +178,10 @@ class Binds:
         return await self._place(seen, args.node, deadline)
 
     async def _place(self, seen: SeenPod, node: str, deadline: float) -> Bound:
-        with suppress(TimeoutError):
-            async with asyncio.timeout(deadline - LOOK_SECONDS - self._clock()):
-                await self._picture.wait_certain()
+        if not self._picture.certain:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(deadline - LOOK_SECONDS - self._clock()):
+                    await self._picture.wait_certain()
         pod, decided = seen.pod, await self._decided(seen, node, deadline - LOOK_SECONDS)
         if isinstance(decided, BindVerdict):
             done = decided.decision is Decision.DONE

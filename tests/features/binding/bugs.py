@@ -179,8 +179,8 @@ BUGS: Final = (
     Bug(
         "a bind does not wait until the API server has said where it stands",
         "features.binding.binds",
-        "                await self._picture.wait_certain()\n",
-        "                pass\n",
+        "                    await self._picture.wait_certain()\n",
+        "                    pass\n",
         "features/binding/test_binds.py"
         "::test_nothing_is_decided_before_the_server_has_said_where_it_stands",
     ),
