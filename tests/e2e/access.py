@@ -62,6 +62,17 @@ async def grant_shipped_role(api: Api, user: User) -> None:
                 await asyncio.sleep(0.01)
 
 
+async def token_of(api: Api, account: str, pod: str, seconds: int) -> str:
+    """Return a token of the account at a path, as a kubelet gets one: it ends with the pod."""
+    bound = {"apiVersion": "v1", "kind": "Pod", "name": pod}
+    asked = {
+        "apiVersion": "authentication.k8s.io/v1",
+        "kind": "TokenRequest",
+        "spec": {"expirationSeconds": seconds, "boundObjectRef": bound},
+    }
+    return str((await api.create(f"{account}/token", asked))["status"]["token"])
+
+
 async def is_allowed(api: Api, user: User, verb: str, resource: str, namespace: str = "") -> bool:
     """Ask the API server whether this user may do this in a namespace, or in all of them."""
     name, _, part = resource.partition("/")

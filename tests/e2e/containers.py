@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 
 from tests.deploy.pods import containers
 from tests.deploy.sandbox import require_namespaces
+from tests.e2e.access import token_of
 from tests.e2e.controlplane.process import Probe, Process
 
 if TYPE_CHECKING:
@@ -129,16 +130,9 @@ class Kubelet:
                 found = await self.api.get(f"{space}/secrets/{name}")
                 return {key: base64.b64decode(text) for key, text in found["data"].items()}
             case {"serviceAccountToken": {"path": path, "expirationSeconds": seconds}}:
-                bound = {"apiVersion": "v1", "kind": "Pod", "name": pod["metadata"]["name"]}
-                spec = {"expirationSeconds": seconds, "boundObjectRef": bound}
-                asked = {
-                    "apiVersion": "authentication.k8s.io/v1",
-                    "kind": "TokenRequest",
-                    "spec": spec,
-                }
                 account = f"{space}/serviceaccounts/{pod['spec']['serviceAccountName']}"
-                given = await self.api.create(f"{account}/token", asked)
-                return {path: given["status"]["token"].encode()}
+                given = await token_of(self.api, account, pod["metadata"]["name"], seconds)
+                return {path: given.encode()}
             case {"downwardAPI": {"items": [{"path": "namespace"}]}}:
                 return {"namespace": namespace.encode()}
             case {"emptyDir": _}:

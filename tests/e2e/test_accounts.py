@@ -16,6 +16,7 @@ from extender.tokens import LOOK_SECONDS, keep
 from tests.deploy.kustomize import render
 from tests.deploy.places import MANIFESTS, ROOT, SIDECAR
 from tests.deploy.starting import started, until_ready
+from tests.e2e.access import token_of
 from tests.e2e.api import Api, ApiError
 from tests.e2e.applying import apply
 from tests.e2e.controlplane.cluster import control_plane
@@ -106,16 +107,9 @@ async def _own_token(cluster: ControlPlane) -> str:
             for source in volume.get("projected", {}).get("sources", ())
             if "serviceAccountToken" in source
         ]
-        bound = {"apiVersion": "v1", "kind": "Pod", "name": pod["metadata"]["name"]}
         (seconds,) = (source["expirationSeconds"] for source in sources)
-        spec = {"expirationSeconds": seconds, "boundObjectRef": bound}
-        request = {
-            "apiVersion": "authentication.k8s.io/v1",
-            "kind": "TokenRequest",
-            "spec": spec,
-        }
-        path = f"{SYSTEM}/serviceaccounts/affinity-scheduler/token"
-        return str((await admin.create(path, request))["status"]["token"])
+        account = f"{SYSTEM}/serviceaccounts/affinity-scheduler"
+        return await token_of(admin, account, pod["metadata"]["name"], seconds)
 
 
 def claims(token: str) -> dict[str, Any]:
