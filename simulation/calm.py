@@ -75,7 +75,7 @@ class Calm:
     def check_end(self) -> None:
         """Raise when the calm has not brought what it must."""
         world = self._world
-        # One that has got its place since the last look waits no more. In `assist` nobody leads a
+        # One that has got its place since the last look waits no more. In `assist` no hint leads a
         # pod to its place: after an edit, a scheduler may try it five minutes later.
         for pod in () if world.plan.setup.assists else self._pending():
             since = self._waiting.get(pod["metadata"]["uid"], world.now)

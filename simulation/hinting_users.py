@@ -59,7 +59,7 @@ class HintingUsers(Acting):
     def _stand(
         self, chance: Random, name: str, made_of: Json, node: str, milli: int, *, most: float
     ) -> None:
-        """Have a pod on a node for so many seconds at most."""
+        """Have a pod on a node for some seconds, at most `most`."""
         named = f"{name}-{node}"
         pod = templates.pod(named, "default", made_of, owner="", scheduler="", milli=milli)
         placed = {**pod, "spec": {**pod["spec"], "nodeName": node}}

@@ -140,7 +140,7 @@ class Tenants(Acting):
 
 
 def _any_quota(chance: Random, limit: int, milli: int) -> Json:
-    """Build one that allows so many pods, each with so much, or one of another kind."""
+    """Build one by a number of pods and what each may ask for, or one of another kind."""
     if chance.random() < 0.2:
         return chance.choice(OTHER_QUOTAS)
     name = chance.choice(("pods", "pods", "count/pods", "cpu", "requests.cpu"))

@@ -196,7 +196,8 @@ async def remove(sandbox: Sandbox, pods: Sequence[JSON]) -> None:
 def as_markdown(outcomes: Sequence[Outcome]) -> str:
     """Return one line for each workload and scheduler, with medians over its rounds.
 
-    So are ratios: from one round to the next the machine may be twice as fast.
+    So are ratios: from one round to the next the machine may be twice as fast. How many pods the
+    zones got is of the last round.
     """
     head = ("workload", "scheduler", "pods/s", "from, to", "÷ stock", "÷ its echo", "algorithm, ms")
     more = ("extender CPU, ms a pod", "share a host", "pods a zone")

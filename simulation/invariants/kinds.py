@@ -107,5 +107,5 @@ class Kinds:
 
 
 def _needed(pod: Json) -> list[Json]:
-    """Return the terms of required affinity, all of which one pod has to meet."""
+    """Return the terms of required affinity; one pod has to meet all of them."""
     return [*affinity_terms(pod), *affinity_of(pod)]

@@ -50,7 +50,7 @@ def use_of(pods: Iterable[Json]) -> Counter[str]:
 
 
 def refuse(pods: Sequence[Json], space: str, pictures: Iterable[Limits], *, limited: bool) -> bool:
-    """Tell whether quotas do not allow so many pods in scope in a namespace, each time."""
+    """Tell whether quotas do not allow these pods in scope in a namespace, each time."""
     used = use_of(pods)
     return all(
         any(_exceeds(used, hard) for hard in there) or (limited and not there)

@@ -180,7 +180,7 @@ EXPECTED = [pod(f"expected-{number}") for number in range(3)]
 
 
 def asking(*amounts: str, port: int = 0, on: str = "a") -> list[ExpectedPlacement]:
-    """Return pods that are expected on a node, each of which asks for so much."""
+    """Return pods that are expected on a node, by what each asks for."""
     pods = [each.requests(cpu=cpu) for each, cpu in zip(EXPECTED, amounts, strict=False)]
     ported = [each.host_port(port) if port else each for each in pods]
     return [ExpectedPlacement(model_pod(each), on) for each in ported]
@@ -192,8 +192,8 @@ def asking(*amounts: str, port: int = 0, on: str = "a") -> list[ExpectedPlacemen
         pytest.param(asking("2"), True, id="one beside which it fits"),
         pytest.param(asking("3"), False, id="one that takes its room"),
         pytest.param(asking("1", "1"), True, id="two beside which it fits"),
-        pytest.param(asking("2", "1"), False, id="two of which the first takes more"),
-        pytest.param(asking("1", "2"), False, id="two of which the last takes more"),
+        pytest.param(asking("2", "1"), False, id="two, and the first takes more"),
+        pytest.param(asking("1", "2"), False, id="two, and the last takes more"),
         pytest.param(asking("0", "0", "0"), False, id="as many as there may be pods"),
         pytest.param(asking("1", port=80), False, id="one that takes its port"),
         pytest.param(asking("1", port=81), True, id="one with another port"),

@@ -10,6 +10,8 @@ from contextlib import suppress
 from datetime import datetime
 from typing import Any, Final
 
+import msgspec
+
 from affinityctl.commands.advise.answer import Advised
 from affinityctl.commands.advise.census import WORDS, Census, census
 from affinityctl.commands.advise.costs import (
@@ -134,10 +136,7 @@ def _told(found: Census, costs: Costs, seated: Any, traps: Sequence[Finding]) ->
         "nodes": found.nodes,
         "pods": found.pods,
         "podsWithRules": found.with_rules,
-        "rateWithoutRules": {
-            mode: {"least": each.least, "median": each.median, "most": each.most}
-            for mode, each in model().without_rules.items()
-        },
+        "rateWithoutRules": msgspec.to_builtins(model().without_rules),
         "rules": [
             {
                 "kind": each.kind.name,

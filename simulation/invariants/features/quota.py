@@ -59,7 +59,7 @@ def _use_of(quota: ResourceQuota, charges: Mapping[Charge, int]) -> dict[str, in
 def differences(
     state: ClusterState, placed: Iterable[tuple[Mapping[str, Any], str]]
 ) -> Iterator[str]:
-    """Yield the quotas of which pods in scope use more or less than they say."""
+    """Yield the quotas that count more or less than what pods in scope ask for."""
     quotas = booked_quotas(state)
     if quotas is None:
         return
