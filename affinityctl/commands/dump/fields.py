@@ -33,6 +33,7 @@ from extender.core.wire.placement import (
     ContainerPort,
     OwnerReference,
 )
+from extender.core.wire.resized import RESIZING, ResizedPod, is_resized
 from extender.core.wire.topology_spread import FIELD as SPREAD
 from extender.core.wire.topology_spread import Constraint
 from extender.diagnosis.wire.workloads import WORKLOADS, WorkloadManifest
@@ -41,7 +42,7 @@ Inner: TypeAlias = Mapping[str, tuple[Any, ...]]
 """What fields, by name, are read as whose outer types leave them as they are; () drops one."""
 
 
-_WITHOUT_MESSAGE: Final = frozenset(("Ready", "DisruptionAllowed"))
+_WITHOUT_MESSAGE: Final = frozenset(("Ready", "DisruptionAllowed")) | RESIZING
 """Conditions of pods and of budgets that are read without their messages."""
 _FIELDS: Final = ("type", "status", "reason")
 
@@ -123,16 +124,23 @@ class Pruner:
     """Leaves the fields of one kind that are read."""
 
     def __init__(self, kind: str, read_as: ReadAs = READ_AS) -> None:
-        group = min(READS[kind])
-        # Objects in lists do not say what they are.
-        version = f"{group}/v1" if group else "v1"
-        type_ = kept(read_as[kind], _INNER, kind=kind, apiVersion=version)
-        self._decoder = msgspec.json.Decoder(type_, dec_hook=lambda kind, found: kind(found))
+        self._usual = _decoder(kind, read_as[kind])
+        further = (ResizedPod,) if kind == "Pod" else ()
+        self._resized = _decoder(kind, (*read_as[kind], *further))
         self._encode = msgspec.json.Encoder(enc_hook=lambda each: each.kept).encode
 
     def prune(self, raw: Json) -> bytes:
         """Return an object with these fields; ObjectError names what is broken."""
-        return self._encode(decode(self._decoder, raw))
+        decoder = self._resized if is_resized(bytes(raw)) else self._usual
+        return self._encode(decode(decoder, raw))
+
+
+def _decoder(kind: str, types: Iterable[Any]) -> msgspec.json.Decoder[Any]:
+    group = min(READS[kind])
+    # Objects in lists do not say what they are.
+    version = f"{group}/v1" if group else "v1"
+    type_ = kept(types, _INNER, kind=kind, apiVersion=version)
+    return msgspec.json.Decoder(type_, dec_hook=lambda kind, found: kind(found))
 
 
 def kept(types: Iterable[Any], inner: Inner, **further: str) -> type[Struct]:

@@ -14,7 +14,18 @@ from affinityctl import cli
 from affinityctl.commands.dump.fields import READ_AS, Pruner
 from extender.core.offline import READS
 from tests.beside import AFFINITY_ANNOTATION
-from tests.builders import HOST, ZONE, namespace, node, pod, quota, selector, term, workload
+from tests.builders import (
+    HOST,
+    ZONE,
+    model_pod,
+    namespace,
+    node,
+    pod,
+    quota,
+    selector,
+    term,
+    workload,
+)
 from tests.conformance.stored import cases
 from tests.conformance.verdicts import FIELDS, verdicts
 
@@ -128,6 +139,23 @@ def test_templates_in_a_cron_job_are_taken_apart_as_well() -> None:
     pruned = json.loads(Pruner("CronJob").prune(json.dumps({"spec": spec}).encode()))
     job = {"parallelism": 2, "template": template | {"spec": {"containers": [{}]}}}
     assert pruned["spec"] == {"jobTemplate": {"spec": job}, "suspend": False}
+
+
+@pytest.mark.parametrize("condition", ["Ready", "PodResizePending"])
+def test_what_a_kubelet_has_set_is_kept_where_it_counts(condition: str) -> None:
+    told = {"name": "c", "allocatedResources": {"cpu": "3"}, "image": MARK}
+    raw = {
+        "metadata": {"name": "p"},
+        "spec": {"containers": [{"name": "c", "resources": {"requests": {"cpu": "1"}}}]},
+        "status": {
+            "conditions": [{"type": condition, "reason": "Deferred", "message": MARK}],
+            "containerStatuses": [told],
+        },
+    }
+    pruned = Pruner("Pod").prune(json.dumps(raw).encode())
+    assert MARK not in pruned.decode()
+    assert (b"allocatedResources" in pruned) is (condition != "Ready")
+    assert model_pod(json.loads(pruned)).spec.requests == model_pod(raw).spec.requests
 
 
 @pytest.mark.parametrize(
