@@ -16,6 +16,7 @@ from msgspec import UNSET, Raw, Struct
 from affinityctl.commands.lint.budgets import LintedBudget
 from affinityctl.commands.lint.objects import POLICIES, NamedManifest
 from affinityctl.commands.lint.reading import IGNORE, Manifest
+from affinityctl.reading.limit_ranges import LIMIT_RANGES, LimitRange
 from affinityctl.reading.priorities import PRIORITY_CLASSES, PriorityClass
 from affinityctl.reading.workloads import OwnedPod
 from affinityctl.scheduler.default_spread.selectors import SelectingManifest
@@ -98,6 +99,7 @@ READ_AS: Final[ReadAs] = {
     "Service": (SelectingManifest,),
     POLICIES.kind: (NamedManifest,),
     PRIORITY_CLASSES.kind: (PriorityClass,),
+    LIMIT_RANGES.kind: (LimitRange,),
 }
 LISTED_AS: Final[ReadAs] = {
     **READ_AS,
