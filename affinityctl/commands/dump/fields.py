@@ -21,14 +21,13 @@ from affinityctl.reading.priorities import PRIORITY_CLASSES, PriorityClass
 from affinityctl.reading.workloads import OwnedPod
 from affinityctl.scheduler.default_spread.selectors import SelectingManifest
 from affinityctl.scheduler.volumes import manifests as volumes
-from affinityctl.scheduler.volumes.pod_volumes import ClaimTemplate
+from affinityctl.scheduler.volumes.pod_volumes import SOURCES, ClaimTemplate
 from extender.core.config.features import features, reads_rules
 from extender.core.offline import READS
 from extender.core.resources import of_features
 from extender.core.wire import manifests
 from extender.core.wire.decoding import Json, decode
 from extender.core.wire.placement import (
-    ANYWHERE,
     CONDITIONS,
     SCHEDULED,
     ContainerPort,
@@ -62,14 +61,24 @@ def _is_placed(condition: dict[str, Any]) -> bool:
 
 
 class _KeptVolumes:
-    """Volumes, without what is in those that any node has: the names of Secrets, say."""
+    """Volumes, without what decides nothing: names of Secrets, keys, options of drivers."""
 
     def __init__(self, found: list[dict[str, Any]]) -> None:
-        self.kept = [{name: _emptied(name, each[name]) for name in each} for each in found]
+        self.kept = [
+            {name: _read_of(SOURCES.get(name), each[name]) for name in each} for each in found
+        ]
 
 
-def _emptied(name: str, source: Any) -> Any:
-    return {} if name in ANYWHERE and isinstance(source, dict) else source
+def _read_of(type_: type[Struct] | None, found: Any) -> Any:
+    """Return what such a type reads of an object, {} without one; any other value as it is."""
+    if not isinstance(found, dict):
+        return found
+    kept = {}
+    for field in () if type_ is None else msgspec.structs.fields(type_):
+        if (name := field.encode_name) in found:
+            inner = next(filter(_is_struct, _alternatives(field.type)), None)
+            kept[name] = found[name] if inner is None else _read_of(inner, found[name])
+    return kept
 
 
 _RULES: Final = reads_rules(features())
@@ -111,7 +120,7 @@ _INNER: Final[Inner] = {
     "annotations": (manifests.PodAnnotations, _FURTHER),
     "conditions": (_KeptConditions,),
     # They may hold secrets, and lint looks at them in manifests alone.
-    **dict.fromkeys(("env", "command", "image"), ()),
+    **dict.fromkeys(("env", "command", "args", "image"), ()),
     "jobTemplate": (Manifest,),
     "ownerReferences": (list[OwnerReference],),
     "ports": (list[ContainerPort],),
