@@ -9,13 +9,17 @@ import ssl
 from collections.abc import AsyncIterator
 from http import HTTPStatus
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from extender.core.errors import ApiError, ConfigError, UnreadableError
 
 if TYPE_CHECKING:
     from extender.core.kube.client import ApiClient
     from extender.core.kube.clientcmd import Acting
+
+PATIENCE: Final = 60.0
+"""Seconds for which a request that the API server has no time for is sent again, when it says."""
+_NOT_WELL: Final = 500
 
 
 @contextlib.asynccontextmanager
@@ -37,7 +41,7 @@ async def api_server(flags: argparse.Namespace) -> AsyncIterator[ApiClient]:
             advice = "; name another, or have a file instead of a live cluster with --cluster"
         raise type(error)("--kubeconfig", f"{error.message}{advice}") from error
     try:
-        async with ApiClient(credentials) as client:
+        async with ApiClient(credentials, patience=PATIENCE) as client:
             yield client
     except UnreadableError as error:
         raise UnreadableError(f"{credentials.host}: {error}; {_advice(error)}") from error
@@ -51,6 +55,10 @@ def _advice(error: UnreadableError) -> str:
             return "the token or certificate has expired, or is another cluster's: log in again"
         case ApiError(status=HTTPStatus.FORBIDDEN):
             return "ask for that right; `kubectl auth can-i --list` has those that you have"
+        case ApiError(status=status) if (
+            status == HTTPStatus.TOO_MANY_REQUESTS or status >= _NOT_WELL
+        ):
+            return "it has too much to do, or is not well: try again later"
         case ApiError():
             return "is that the address of an API server?"
         case _:

@@ -14,7 +14,7 @@ from extender.core.command_line import complain
 from extender.core.errors import ConfigError
 from extender.core.model.objects import Pod
 from extender.core.model.workload import Identity
-from extender.core.verbs.node_fit import shape_of
+from extender.diagnosis.verbs.waiting import kind_of
 
 POD: Final = "POD"
 """What errors call an argument that names pods."""
@@ -52,9 +52,7 @@ def one_of_each(pods: Iterable[Pod]) -> list[Pod]:
     """Return one of those that are alike; of those that wait, if any does."""
     there = sorted(pods, key=lambda pod: pod.key)
     waiting = [pod for pod in there if pod.node is None]
-    return list(
-        {(pod.pod_class, shape_of(pod)): pod for pod in reversed(waiting or there)}.values()
-    )
+    return list({kind_of(pod): pod for pod in reversed(waiting or there)}.values())
 
 
 def _named(state: ClusterState, namespace: str, text: str) -> Sequence[Pod]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from affinityctl.reading.deletion_cost import DELETION_COST
+from affinityctl.reading.limit_ranges import LimitRanges
 from affinityctl.reading.priorities import PriorityClasses
 from affinityctl.reading.runtime_classes import RuntimeClasses
 from affinityctl.scheduler.volumes.pod_volumes import read_pod_volumes
@@ -37,9 +38,11 @@ class WholePodReader(PodReader):
         )
         self.priorities = PriorityClasses()
         self.runtimes = RuntimeClasses()
+        self.limits = LimitRanges()
 
     def read(self, raw: Json, generate: GenerateName | None = None) -> Pod:
-        found = self.priorities.admitted(super().read(self.runtimes.admitted(raw), generate))
+        admitted = self.limits.admitted(self.runtimes.admitted(raw))
+        found = self.priorities.admitted(super().read(admitted, generate))
         if not self.runtimes.missing(raw):
             return found
         asks = found.spec.requirements
@@ -50,3 +53,4 @@ class WholePodReader(PodReader):
         """Keep an object that adds to the pods of manifests."""
         self.priorities.take(kind, raw)
         self.runtimes.take(kind, raw)
+        self.limits.take(kind, raw)

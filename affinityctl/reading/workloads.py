@@ -246,7 +246,7 @@ class WorkloadFiles(ClusterFiles):
             return True
         known = super().put(kind, raw) or selects
         if isinstance(self.pods, WholePodReader):
-            known |= self.pods.runtimes.take(kind, raw)
+            known |= self.pods.runtimes.take(kind, raw) or self.pods.limits.take(kind, raw)
         if kind == "Pod":
             self.workloads.add_pod(raw)
         return known

@@ -29,7 +29,7 @@ READS: Final[Mapping[str, frozenset[str]]] = {
         ("StorageClass", "CSINode", "CSIDriver", "CSIStorageCapacity", "VolumeAttachment"),
         frozenset(("storage.k8s.io",)),
     ),
-    **dict.fromkeys(("Service", "ReplicationController"), frozenset(("",))),
+    **dict.fromkeys(("Service", "ReplicationController", "LimitRange"), frozenset(("",))),
     **dict.fromkeys(("Deployment", "ReplicaSet", "DaemonSet"), frozenset(("apps", "extensions"))),
     "StatefulSet": frozenset(("apps",)),
     **dict.fromkeys(("Job", "CronJob"), frozenset(("batch",))),

@@ -521,6 +521,16 @@ def test_ports_that_do_not_collide(serving: dict[str, Any]) -> None:
         pytest.param({"matchLabel": {}}, "annotations.namespaceSelector", id="unknown field"),
         pytest.param(True, "annotations.namespaceSelector", id="wrong type"),
         pytest.param(
+            {"matchLabels": {"team ": "a"}},
+            "annotations.namespaceSelector.matchLabels: 'team ' is not a label key",
+            id="a key that no label can have",
+        ),
+        pytest.param(
+            {"matchExpressions": [{"key": "team", "operator": "NotIn", "values": ["a b"]}]},
+            "annotations.namespaceSelector.matchExpressions[0]: 'a b' is not a label value",
+            id="a value that no label can have",
+        ),
+        pytest.param(
             {"matchExpressions": [{"key": "team", "operator": "In"}]},
             "annotations.namespaceSelector.matchExpressions[0].values: operator In takes at least",
             id="no values",

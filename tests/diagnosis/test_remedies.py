@@ -366,6 +366,28 @@ def test_nearest_is_no_node_with_labels_of_another_place() -> None:
     assert "b1 if it had the labels that the node affinity asks for" in map(str, found.near_misses)
 
 
+BARE = node("bare", {HOST: "bare"}, ROOM)
+NEAR_DB = pod("new").affinity(term(ZONE, DB))
+
+
+@pytest.mark.parametrize(
+    ("new", "others", "helps"),
+    [
+        pytest.param(NEAR_DB, [pod("db").labels(app="db").on("a1")], True, id="one is somewhere"),
+        pytest.param(NEAR_DB, [], False, id="there is none"),
+        pytest.param(NEAR_DB, [pod("db").labels(app="db").on("bare")], True, id="it is there"),
+        pytest.param(pod("db").labels(app="db").affinity(term(ZONE, DB)), [], True, id="the first"),
+    ],
+)
+def test_a_label_is_of_no_use_where_no_pod_is_to_be_near(
+    new: Json, others: list[Json], *, helps: bool
+) -> None:
+    nodes = [BARE, node("a1", {HOST: "a1", ZONE: "a"}, ROOM | {"pods": "1"})]
+    found, _ = explained(new, *others, nodes=nodes)
+    said = "bare if it had the label topology.kubernetes.io/zone"
+    assert (said in [str(each).replace("1 node", "bare") for each in found.near_misses]) is helps
+
+
 def test_a_pod_that_fits_needs_nothing() -> None:
     assert what_to_do(*explained(pod("new"))) == []
 

@@ -17,7 +17,10 @@ if TYPE_CHECKING:
     from tests.kube.rig import Rig
 
 PATHS = {
-    **{kind: f"/api/v1/{kind.lower()}s" for kind in ("Node", "Namespace", "Pod", "ResourceQuota")},
+    **{
+        kind: f"/api/v1/{kind.lower()}s"
+        for kind in ("Node", "Namespace", "Pod", "ResourceQuota", "LimitRange")
+    },
     "PodDisruptionBudget": "/apis/policy/v1/poddisruptionbudgets",
     "PriorityClass": "/apis/scheduling.k8s.io/v1/priorityclasses",
     **{

@@ -10,10 +10,11 @@ from typing import Any
 import pytest
 import trustme
 import yaml
+from aiohttp.web import json_response
 
 from affinityctl import cli
 from tests.builders import node, pod, workload
-from tests.kube.fake_api import FakeApi, answering, failure
+from tests.kube.fake_api import FakeApi, answering, failure, status
 from tests.kube.live import made_current, pointing_to
 from tests.kube.pulse import Pulse
 from tests.kube.rig import Rig
@@ -117,16 +118,18 @@ async def test_one_may_ask_as_somebody_else(
 
 
 @pytest.mark.parametrize(
-    ("status", "reason", "advice"),
+    ("code", "reason", "advice"),
     [
         (401, "Unauthorized", "the token or certificate has expired, or is another cluster's"),
         (403, "Forbidden", "ask for that right; `kubectl auth can-i --list`"),
         (404, "NotFound", "is that the address of an API server?"),
+        (429, "TooManyRequests", "it has too much to do, or is not well: try again later"),
+        (503, "ServiceUnavailable", "it has too much to do, or is not well: try again later"),
     ],
 )
 async def test_what_to_do_about_a_refusal(
     *,
-    status: int,
+    code: int,
     reason: str,
     advice: str,
     rig: Rig,
@@ -135,11 +138,28 @@ async def test_what_to_do_about_a_refusal(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     made_current(rig, [], tmp_path, monkeypatch)
-    refusal = answering(lambda: failure(status, reason, "no"))
+    refusal = answering(lambda: failure(code, reason, "no"))
     rig.api.collection("/api/v1/namespaces").lists.append(refusal)
-    code, said = await answered("explain p", capsys)
-    assert code == 3
-    assert f"{rig.api.url}: {status} {reason}: no; {advice}" in said.err
+    exit_code, said = await answered("explain p", capsys)
+    assert exit_code == 3
+    assert f"{rig.api.url}: {code} {reason}: no; {advice}" in said.err
+
+
+@pytest.mark.parametrize("command", ["explain p", "dump"])
+async def test_a_server_that_says_when_to_come_again_is_asked_again(
+    command: str,
+    rig: Rig,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    made_current(rig, [node("n"), pod("p")], tmp_path, monkeypatch)
+    monkeypatch.chdir(tmp_path)
+    busy = status(429, "TooManyRequests", "slow", retryAfterSeconds=0.01)
+    pods = rig.api.collection("/api/v1/pods")
+    pods.lists += [answering(lambda: json_response(busy, status=429))] * 3
+    code, said = await answered(command, capsys)
+    assert (code, [*pods.lists]) == (0, []), said.err
 
 
 async def test_a_server_that_is_not_there(

@@ -16,23 +16,24 @@ from msgspec import UNSET, Raw, Struct
 from affinityctl.commands.lint.budgets import LintedBudget
 from affinityctl.commands.lint.objects import POLICIES, NamedManifest
 from affinityctl.commands.lint.reading import IGNORE, Manifest
+from affinityctl.reading.limit_ranges import LIMIT_RANGES, LimitRange
 from affinityctl.reading.priorities import PRIORITY_CLASSES, PriorityClass
 from affinityctl.reading.workloads import OwnedPod
 from affinityctl.scheduler.default_spread.selectors import SelectingManifest
 from affinityctl.scheduler.volumes import manifests as volumes
-from affinityctl.scheduler.volumes.pod_volumes import ClaimTemplate
+from affinityctl.scheduler.volumes.pod_volumes import SOURCES, ClaimTemplate
 from extender.core.config.features import features, reads_rules
 from extender.core.offline import READS
 from extender.core.resources import of_features
 from extender.core.wire import manifests
 from extender.core.wire.decoding import Json, decode
 from extender.core.wire.placement import (
-    ANYWHERE,
     CONDITIONS,
     SCHEDULED,
     ContainerPort,
     OwnerReference,
 )
+from extender.core.wire.resized import RESIZING, ResizedPod, is_resized
 from extender.core.wire.topology_spread import FIELD as SPREAD
 from extender.core.wire.topology_spread import Constraint
 from extender.diagnosis.wire.workloads import WORKLOADS, WorkloadManifest
@@ -41,7 +42,7 @@ Inner: TypeAlias = Mapping[str, tuple[Any, ...]]
 """What fields, by name, are read as whose outer types leave them as they are; () drops one."""
 
 
-_WITHOUT_MESSAGE: Final = frozenset(("Ready", "DisruptionAllowed"))
+_WITHOUT_MESSAGE: Final = frozenset(("Ready", "DisruptionAllowed")) | RESIZING
 """Conditions of pods and of budgets that are read without their messages."""
 _FIELDS: Final = ("type", "status", "reason")
 
@@ -60,14 +61,24 @@ def _is_placed(condition: dict[str, Any]) -> bool:
 
 
 class _KeptVolumes:
-    """Volumes, without what is in those that any node has: the names of Secrets, say."""
+    """Volumes, without what decides nothing: names of Secrets, keys, options of drivers."""
 
     def __init__(self, found: list[dict[str, Any]]) -> None:
-        self.kept = [{name: _emptied(name, each[name]) for name in each} for each in found]
+        self.kept = [
+            {name: _read_of(SOURCES.get(name), each[name]) for name in each} for each in found
+        ]
 
 
-def _emptied(name: str, source: Any) -> Any:
-    return {} if name in ANYWHERE and isinstance(source, dict) else source
+def _read_of(type_: type[Struct] | None, found: Any) -> Any:
+    """Return what such a type reads of an object, {} without one; any other value as it is."""
+    if not isinstance(found, dict):
+        return found
+    kept = {}
+    for field in () if type_ is None else msgspec.structs.fields(type_):
+        if (name := field.encode_name) in found:
+            inner = next(filter(_is_struct, _alternatives(field.type)), None)
+            kept[name] = found[name] if inner is None else _read_of(inner, found[name])
+    return kept
 
 
 _RULES: Final = reads_rules(features())
@@ -97,6 +108,7 @@ READ_AS: Final[ReadAs] = {
     "Service": (SelectingManifest,),
     POLICIES.kind: (NamedManifest,),
     PRIORITY_CLASSES.kind: (PriorityClass,),
+    LIMIT_RANGES.kind: (LimitRange,),
 }
 LISTED_AS: Final[ReadAs] = {
     **READ_AS,
@@ -108,7 +120,7 @@ _INNER: Final[Inner] = {
     "annotations": (manifests.PodAnnotations, _FURTHER),
     "conditions": (_KeptConditions,),
     # They may hold secrets, and lint looks at them in manifests alone.
-    **dict.fromkeys(("env", "command", "image"), ()),
+    **dict.fromkeys(("env", "command", "args", "image"), ()),
     "jobTemplate": (Manifest,),
     "ownerReferences": (list[OwnerReference],),
     "ports": (list[ContainerPort],),
@@ -123,16 +135,23 @@ class Pruner:
     """Leaves the fields of one kind that are read."""
 
     def __init__(self, kind: str, read_as: ReadAs = READ_AS) -> None:
-        group = min(READS[kind])
-        # Objects in lists do not say what they are.
-        version = f"{group}/v1" if group else "v1"
-        type_ = kept(read_as[kind], _INNER, kind=kind, apiVersion=version)
-        self._decoder = msgspec.json.Decoder(type_, dec_hook=lambda kind, found: kind(found))
+        self._usual = _decoder(kind, read_as[kind])
+        further = (ResizedPod,) if kind == "Pod" else ()
+        self._resized = _decoder(kind, (*read_as[kind], *further))
         self._encode = msgspec.json.Encoder(enc_hook=lambda each: each.kept).encode
 
     def prune(self, raw: Json) -> bytes:
         """Return an object with these fields; ObjectError names what is broken."""
-        return self._encode(decode(self._decoder, raw))
+        decoder = self._resized if is_resized(bytes(raw)) else self._usual
+        return self._encode(decode(decoder, raw))
+
+
+def _decoder(kind: str, types: Iterable[Any]) -> msgspec.json.Decoder[Any]:
+    group = min(READS[kind])
+    # Objects in lists do not say what they are.
+    version = f"{group}/v1" if group else "v1"
+    type_ = kept(types, _INNER, kind=kind, apiVersion=version)
+    return msgspec.json.Decoder(type_, dec_hook=lambda kind, found: kind(found))
 
 
 def kept(types: Iterable[Any], inner: Inner, **further: str) -> type[Struct]:

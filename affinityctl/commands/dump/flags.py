@@ -11,10 +11,10 @@ SHORT = "write what the commands read of a cluster into a file, for --cluster"
 
 DESCRIPTION = """\
 Write a file for --cluster of the other commands, such as one to send to somebody: nodes,
-namespaces, pods, workloads, services, volumes, PodDisruptionBudgets and ResourceQuotas with the
-fields that scheduling is about, and nothing else. Environment variables, commands, images, and
-annotations of others are not in it. Only you may read the file (mode 0600), and it is there once it
-is whole. Nothing is changed in the cluster.
+namespaces, pods, workloads, services, volumes, PodDisruptionBudgets, LimitRanges and ResourceQuotas
+with the fields that scheduling is about, and nothing else. Environment variables, commands and
+their arguments, images, options of volumes, and annotations of others are not in it. Only you may
+read the file (mode 0600), and it is there once it is whole. Nothing is changed in the cluster.
 """
 
 EPILOG = f"""\

@@ -15,6 +15,7 @@ from typing import IO, TYPE_CHECKING, Any, Final, TypeAlias
 from affinityctl.commands.dump.fields import LISTED_AS, READ_AS, Pruner, ReadAs
 from affinityctl.commands.lint.objects import LISTED_WORKLOADS, POLICIES, ListedResource
 from affinityctl.reading.api_server import api_server
+from affinityctl.reading.limit_ranges import LIMIT_RANGES
 from affinityctl.reading.priorities import PRIORITY_CLASSES
 from affinityctl.reading.sources import PassedOver, read_objects
 from affinityctl.scheduler.default_spread.selectors import Selectors, selecting_resources
@@ -39,6 +40,7 @@ LISTED: Final[Sequence[Listed]] = (
     *LISTED_WORKLOADS,
     POLICIES,
     PRIORITY_CLASSES,
+    LIMIT_RANGES,
     *(each for each in selecting_resources(Selectors()) if each.kind != STATEFUL_SET),
 )
 SMALL: Final = 100_000

@@ -39,9 +39,9 @@ cluster:
   of its service account. Needs the right to list nodes, namespaces and pods; without that to list
   resourcequotas, these are not looked at. For pods with volumes, persistentvolumeclaims,
   persistentvolumes, storageclasses, csinodes, csidrivers, csistoragecapacities and
-  volumeattachments are listed as well, with -f priorityclasses, and with default topology spread
-  constraints in --scheduler-config services, replicationcontrollers, replicasets and statefulsets.
-  --cluster reads a file instead.
+  volumeattachments are listed as well, with -f priorityclasses and limitranges, and with default
+  topology spread constraints in --scheduler-config services, replicationcontrollers, replicasets
+  and statefulsets. --cluster reads a file instead.
 
 examples:
   affinity-extender explain -A

@@ -25,6 +25,7 @@ from affinityctl.reading.chosen_pods import (
     where,
 )
 from affinityctl.reading.cluster import cluster_with_nodes
+from affinityctl.reading.limit_ranges import limit_ranges
 from affinityctl.reading.manifests import read_manifests
 from affinityctl.reading.priorities import priority_classes
 from affinityctl.reading.whole_pods import WholePodReader
@@ -131,10 +132,11 @@ def _read(
     # A manifest that cannot be read is said before a large cluster is.
     by = judging(flags.config, flags.scheduler_config)
     pods = WholePodReader(by.gates)
-    given = [] if flags.filename is None else _manifests(flags, pods, by)
-    classes = [priority_classes(pods.priorities)] if given else []
-    state, _ = cluster_with_nodes(flags, pods, *classes, by=by)
-    given = list(map(pods.priorities.admitted, given))
+    manifests = [] if flags.filename is None else _manifests(flags, pods, by)
+    adding = (priority_classes(pods.priorities), limit_ranges(pods.limits))
+    state, _ = cluster_with_nodes(flags, pods, *(adding if manifests else ()), by=by)
+    # Once more, as what is added to them is known with the cluster.
+    given = [read_manifest(*each, pods) for each in manifests]
     note_ignored_rules(state)
     names = list(state.nodes) if flags.node is None else [_node(state, flags.node)]
 
@@ -195,20 +197,21 @@ def _survey(
     return _worst(EXIT[each] for each in verdicts)
 
 
-def _manifests(flags: argparse.Namespace, pods: WholePodReader, by: Judging) -> list[Pod]:
+def _manifests(
+    flags: argparse.Namespace, pods: WholePodReader, by: Judging
+) -> list[tuple[str, bytes]]:
+    """Return manifests that can be read, with their kinds."""
     path = flags.filename
 
     def also(kind: str, raw: bytes) -> None:
         by.selectors.take(kind, raw)
         pods.take(kind, raw)
 
-    found, passed = read_manifests(
-        path,
-        KINDS,
-        flags.namespace,
-        lambda kind, raw: read_manifest(kind, raw, pods),
-        also,
-    )
+    def readable(kind: str, raw: bytes) -> tuple[str, bytes]:
+        read_manifest(kind, raw, pods)
+        return kind, raw
+
+    found, passed = read_manifests(path, KINDS, flags.namespace, readable, also)
     if not found:
         what = str(passed) or "nothing in it"
         raise ClusterFileError(f"{path}: {what}; expected a Pod, Deployment or the like")

@@ -11,11 +11,14 @@ import msgspec
 from affinityctl.commands.lint.reading import spared_by
 from affinityctl.reading.rollouts import desired_healthy
 from extender.core.model.labels import Labels, Selector
+from extender.core.model.workload import DAEMON_SET, JOB
 from extender.core.wire.affinity import read_selector
 from extender.core.wire.decoding import Json, decode
 from extender.core.wire.manifests import BudgetManifest, BudgetMetadata, BudgetSpec
 
 _COUNTED: Final = frozenset(("Deployment", "ReplicaSet", "StatefulSet", "ReplicationController"))
+_WITHOUT_SCALE: Final = frozenset((DAEMON_SET, JOB, "CronJob"))
+"""Whose number of pods the disruption controller cannot tell, so that it lets none go."""
 
 
 class _BudgetMetadata(BudgetMetadata):
@@ -57,6 +60,8 @@ class Budget(NamedTuple):
     pods: int
     """That there are to be; 0 where that is unknown."""
     workloads: tuple[str, ...]
+    uncounted: tuple[str, ...] = ()
+    """Of these, those whose number of pods the disruption controller would need and cannot tell."""
     shared: Mapping[str, Sequence[str]] = MappingProxyType({})
     """By workload, the budgets before this one that are about it as well."""
 
@@ -80,4 +85,6 @@ def budget_of(written: WrittenBudget, workloads: Iterable[Made]) -> Budget:
     about = [each for each in workloads if written.selector.matches(each.labels)]
     known = all(each.kind in _COUNTED and each.replicas is not None for each in about)
     pods = sum(each.replicas or 0 for each in about) if known else 0
-    return Budget(written, pods, tuple(each.name for each in about))
+    by_scale = written.spec.maxUnavailable is not None or isinstance(written.spec.minAvailable, str)
+    uncounted = [each.name for each in about if by_scale and each.kind in _WITHOUT_SCALE]
+    return Budget(written, pods, tuple(each.name for each in about), tuple(uncounted))

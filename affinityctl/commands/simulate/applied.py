@@ -24,10 +24,10 @@ from extender.core.model.objects import Pod
 from extender.core.model.workload import DAEMON_SET, JOB, STATEFUL_SET, Identity, revision_labels
 from extender.core.wire.affinity import EVERY_GATE_ON, Gates
 from extender.core.wire.decoding import Json, Moment, decode
-from extender.core.wire.manifests import PodAnnotations, PodSpec
+from extender.core.wire.manifests import NULL, PodAnnotations, PodSpec
 from extender.core.wire.objects import GenerateName, PodReader
 from extender.core.wire.placement import RequirementsReader
-from extender.diagnosis.wire.workloads import Workload, read_workload
+from extender.diagnosis.wire.workloads import Workload, WorkloadSpec, read_workload
 
 POD: Final = "Pod"
 ROLLING: Final = frozenset(("Deployment", STATEFUL_SET, DAEMON_SET))
@@ -71,7 +71,16 @@ def known_of(workload: Workload) -> KnownWorkload:
         wanted(workload, 0) if counted else None,
         workload.start,
         in_order=spec.podManagementPolicy != PARALLEL,
+        tries_again=not _ends_with_a_pod(workload.run or spec),
     )
+
+
+def _ends_with_a_pod(job: WorkloadSpec) -> bool:
+    """Return whether a Job, or an index of it, fails with the first pod that is evicted or lost.
+
+    By a policy, such pods may not count as failed.
+    """
+    return 0 in {job.backoffLimit, job.backoffLimitPerIndex} and job.podFailurePolicy == NULL
 
 
 class _Condition(msgspec.Struct, rename="camel"):

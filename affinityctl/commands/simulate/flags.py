@@ -20,9 +20,9 @@ stay pending and why, which rule is most in the way, and whether an update would
 apply in the order in which they are given. Nothing is changed in the cluster.
 
 Pods are placed one by one, as the scheduler would by inter-pod affinity, node affinity, topology
-spread constraints, taints, requests, host ports, volumes and ResourceQuotas; a pod that evicts less
-important ones does so here as well. Devices, scheduling gates and other schedulers are not looked
-at; pods that use them are named.
+spread constraints, taints, requests, host ports, volumes and ResourceQuotas on affinity across
+namespaces; a pod that evicts less important ones does so here as well. Devices, scheduling gates
+and other schedulers are not looked at; pods that use them are named.
 """
 
 EPILOG = f"""\
@@ -41,8 +41,9 @@ cluster:
   persistentvolumeclaims, persistentvolumes, storageclasses, csinodes, csidrivers,
   csistoragecapacities and volumeattachments are listed as well, and with default topology spread
   constraints in --scheduler-config services, replicationcontrollers, replicasets and statefulsets.
-  Where pods of manifests and templates are made, priorityclasses; where those of StatefulSets go,
-  statefulsets, without which each is taken to be OrderedReady. --cluster reads a file instead.
+  Where pods of manifests and templates are made, priorityclasses and limitranges; where those of
+  StatefulSets go, statefulsets, without which each is taken to be OrderedReady. --cluster reads a
+  file instead.
 
 examples:
   affinity-extender simulate -f web.yaml --replicas 12

@@ -113,7 +113,7 @@ def _happened(state: ClusterState, step: Step) -> Iterator[str]:
         listed = [f"{each.pod} on {each.node} for {each.preemptor}" for each in step.preempted]
         yield f"preempted: {_who(listed)}"
     if gone := step.gone:
-        yield f"gone for good, without a controller to make another: {_who(sorted(gone))}"
+        yield f"gone for good, as no controller makes another: {_who(sorted(gone))}"
     if step.not_started:
         first = step.not_started[0]
         names = [each.pod for each in step.not_started]

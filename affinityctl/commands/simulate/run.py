@@ -19,6 +19,7 @@ from affinityctl.commands.simulate.whatif.scheduling import Scheduler
 from affinityctl.commands.simulate.whatif.successors import is_of_stateful_set
 from affinityctl.reading.api_server import namespace_of
 from affinityctl.reading.cluster import cluster_with_nodes, list_stateful_sets, list_workloads
+from affinityctl.reading.limit_ranges import limit_ranges
 from affinityctl.reading.priorities import priority_classes
 from affinityctl.scheduler.judging import EXIT, Judging, judging, note_ignored_rules
 from affinityctl.terminal.printing import show
@@ -90,8 +91,9 @@ def _cluster(
     flags: argparse.Namespace, pods: SimulationReader, by: Judging
 ) -> tuple[ClusterState, Mapping[Identity, Workload]]:
     changed = {each.kind for each in flags.changes}
-    classes = [priority_classes(pods.priorities)] if changed & OF_TEMPLATES else []
-    state, found = cluster_with_nodes(flags, pods, BUDGETS, *classes, by=by)
+    adding = (priority_classes(pods.priorities), limit_ranges(pods.limits))
+    further = adding if changed & OF_TEMPLATES else ()
+    state, found = cluster_with_nodes(flags, pods, BUDGETS, *further, by=by)
     if found is not None:
         return state, found
     if changed & {ChangeKind.SCALE, ChangeKind.RESTART}:

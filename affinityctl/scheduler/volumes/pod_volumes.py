@@ -97,6 +97,12 @@ _DISK = msgspec.json.Decoder(DiskManifest)
 _TEXT = msgspec.json.Decoder(str)
 _CONFLICTING: Final = frozenset(("gcePersistentDisk", "awsElasticBlockStore", "iscsi", "rbd"))
 _NEVER_SHARED: Final = "awsElasticBlockStore"
+SOURCES: Final[Mapping[str, type[msgspec.Struct]]] = {
+    "persistentVolumeClaim": _Source,
+    "ephemeral": _Ephemeral,
+    **dict.fromkeys((*DISKS, *sorted(_CONFLICTING)), DiskManifest),
+}
+"""What of each source of a pod's volume is read; of any other, that it is there."""
 _NOTHING: Final = b"null"
 
 

@@ -54,13 +54,18 @@ class ApiClient:
         limit: FlowControl | None = None,
         session: Callable[[], aiohttp.ClientSession] | None = None,
         timing: Timing = USUAL_TIMING,
+        patience: float = 0.0,
     ) -> None:
-        """`session` opens what carries the requests, if it is not to be the network."""
+        """`session` opens what carries the requests, if it is not to be the network.
+
+        `patience` is how many seconds a request without `within` is tried again for, too.
+        """
         self._credentials = credentials
         self._open = session or open_session
         self._observer = observer or Unobserved()
         self._limit = limit
         self._clock, self._sleep = timing.clock, timing.sleep
+        self._patience = patience
         self._base = URL(credentials.host)
         self._path = self._base.raw_path.rstrip("/")
         # Once: to read the whole environment takes longer than all else that is done for a call.
@@ -179,6 +184,7 @@ class ApiClient:
     async def _request(
         self, call: ApiCall, patience: aiohttp.ClientTimeout
     ) -> aiohttp.ClientResponse:
+        until = self._clock() + self._patience
         while True:
             header = await self._credentials.authorization()
             response = await self._send(call, patience, header)
@@ -194,8 +200,9 @@ class ApiClient:
                 raise await _failure(response)
             except StatusError as failure:
                 # Kept under a name of this frame, it would be a circle (`core/collecting.py`).
-                wait = failure.retry_after
-                if not (failure.throttled and call.can_wait(wait, self._clock())):
+                wait, now = failure.retry_after, self._clock()
+                in_time = call.can_wait(wait, now) or (wait is not None and now + wait < until)
+                if not (failure.throttled and in_time):
                     raise
             # Turned away, so nobody works on it.
             call.sent = False

@@ -50,6 +50,7 @@ from extender.core.wire.placement import (
 )
 from extender.core.wire.pod_resources import RequestsReader
 from extender.core.wire.quantities import read_amounts
+from extender.core.wire.resized import is_resized, resized_requests
 from extender.core.wire.rules_beside import NONE_BESIDE, ReadRules, RulesBeside
 
 GenerateName: TypeAlias = Callable[[str, str], str]
@@ -206,7 +207,11 @@ class PodReader:
                 if self.classes and spec.priority is None
                 else None
             ),
-            requests=self._requests.read(spec),
+            requests=(
+                resized_requests(raw, spec)
+                if is_resized(bytes(status.conditions))
+                else self._requests.read(spec)
+            ),
             ports=read_host_ports(spec),
             group=self._group(spec, namespace),
             owner=owner if self.owners or told else None,

@@ -178,10 +178,10 @@ class RequestsReader:
         key = resources_key(spec)
         known = self._known.peek(key)
         if known is None:
-            known = _requests(read_pod_resources(spec).requests())
+            known = rounded_requests(read_pod_resources(spec).requests())
             self._known.put(key, known, key_size(key))
         return known
 
 
-def _requests(amounts: Mapping[str, int]) -> Requests:
+def rounded_requests(amounts: Mapping[str, int]) -> Requests:
     return tuple(sorted((rounded(amounts) | {PODS: 1}).items()))

@@ -76,7 +76,7 @@ def explanation_of(state: ClusterState, question: Question) -> Explanation:
     if question.sits is not None:
         found.sitting = question.sits(state, pod, found.fits)
     found.awaited = awaited(state, pod, found)
-    nearest, found.near_miss_count = _nearest(refusals)
+    nearest, found.near_miss_count = _nearest(refusals, found)
     for causes in nearest:
         miss = NearMiss(causes, refusals.nodes_of(causes))
         _only_where_it_helps(state, question, miss)
@@ -166,10 +166,10 @@ def _grouped(refusals: Sequence[Refusal]) -> Sequence[RefusalGroup]:
     return sorted(groups.values(), key=lambda group: -group.nodes)
 
 
-def _nearest(refusals: Refusals) -> tuple[Sequence[Alike], int]:
+def _nearest(refusals: Refusals, found: Explanation) -> tuple[Sequence[Alike], int]:
     """Choose where the fewest pods would have to go; return with it how many near misses are."""
     near: list[_Near] = []
-    for causes, nodes in _near_misses(refusals):
+    for causes, nodes in _near_misses(refusals, found):
         if nodes:
             first = causes[0]
             pods = first.count if len(causes) == 1 else NearMiss(causes).count
@@ -178,7 +178,7 @@ def _nearest(refusals: Refusals) -> tuple[Sequence[Alike], int]:
     return [causes for _, causes in nsmallest(MOST_NEAR_MISSES, near)], len(near)
 
 
-def _near_misses(refusals: Refusals) -> Iterator[tuple[Alike, int]]:
+def _near_misses(refusals: Refusals, found: Explanation) -> Iterator[tuple[Alike, int]]:
     """Yield causes, with the nodes that one rule alone or pods in the way keep; 0 for others."""
     for causes in refusals.alike:
         if len(causes) > 1:
@@ -186,8 +186,14 @@ def _near_misses(refusals: Refusals) -> Iterator[tuple[Alike, int]]:
             yield causes, len(refusals.together[causes]) if by_pods else 0
         else:
             first = causes[0]
-            known = first.reason is not Reason.UNKNOWN_NODE
-            yield causes, first.alone if known and first.rule.has_remedy(first.domain) else 0
+            helps = first.reason is not Reason.UNKNOWN_NODE and not _is_label_alone(found, first)
+            yield causes, first.alone if helps and first.rule.has_remedy(first.domain) else 0
+
+
+def _is_label_alone(found: Explanation, refusal: Refusal) -> bool:
+    """Return whether a topology label would not do, as there is no pod to be near by it."""
+    lacks_label = refusal.reason is Reason.AFFINITY and refusal.domain is None
+    return lacks_label and not found.matching_all and not found.is_first
 
 
 def _only_where_it_helps(state: ClusterState, question: Question, miss: NearMiss) -> None:

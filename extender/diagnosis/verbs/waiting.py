@@ -39,10 +39,12 @@ class Bottleneck:
 
 def kind_of(pod: Pod) -> Hashable:
     """Return what pods have in common that wait for the same."""
-    asks, said = pod.spec.requirements, pod.status.said
-    reason = said and said.reason
+    spec, status, asks = pod.spec, pod.status, pod.spec.requirements
+    reason = status.said and status.said.reason
     shape = shape_of(pod), asks.spread, asks.volumes
-    return pod.pod_class, *shape, asks.gates, asks.scheduler, reason
+    evicts = spec.priority, spec.may_preempt, status.nominated
+    held = asks.gates, asks.scheduler, status.deleting
+    return pod.pod_class, *shape, *evicts, *held, reason
 
 
 def waits(state: ClusterState, pod: Pod) -> bool:

@@ -104,6 +104,9 @@ class WorkloadSpec(msgspec.Struct):
     parallelism: _Number | None = None
     completions: _Number | None = None
     suspend: bool | None = None
+    backoffLimit: _Number | None = None
+    backoffLimitPerIndex: _Number | None = None
+    podFailurePolicy: msgspec.Raw = NULL
     paused: bool | None = None
     strategy: msgspec.Raw = NULL
     updateStrategy: msgspec.Raw = NULL

@@ -12,9 +12,21 @@ from hypothesis import given, settings
 
 from affinityctl import cli
 from affinityctl.commands.dump.fields import READ_AS, Pruner
+from affinityctl.reading.whole_pods import WholePodReader
 from extender.core.offline import READS
 from tests.beside import AFFINITY_ANNOTATION
-from tests.builders import HOST, ZONE, namespace, node, pod, quota, selector, term, workload
+from tests.builders import (
+    HOST,
+    ZONE,
+    model_pod,
+    namespace,
+    node,
+    pod,
+    quota,
+    selector,
+    term,
+    workload,
+)
 from tests.conformance.stored import cases
 from tests.conformance.verdicts import FIELDS, verdicts
 
@@ -37,7 +49,7 @@ def with_secrets(made: Any) -> Any:
 def fill(spec: Any) -> None:
     for container in spec.setdefault("containers", [{"name": "c"}]):
         container["env"] = [{"name": "PASSWORD", "value": MARK}]
-        container["command"] = [MARK]
+        container["command"] = container["args"] = [MARK]
     spec["volumes"] = [{"name": "v", "secret": {"secretName": MARK}}]
 
 
@@ -128,6 +140,48 @@ def test_templates_in_a_cron_job_are_taken_apart_as_well() -> None:
     pruned = json.loads(Pruner("CronJob").prune(json.dumps({"spec": spec}).encode()))
     job = {"parallelism": 2, "template": template | {"spec": {"containers": [{}]}}}
     assert pruned["spec"] == {"jobTemplate": {"spec": job}, "suspend": False}
+
+
+TEMPLATE = {
+    "metadata": {"annotations": {"a": MARK}},
+    "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}},
+}
+SOURCES = [
+    {"csi": {"driver": "d", "volumeAttributes": {"password": MARK}}},
+    {"flexVolume": {"driver": "d", "options": {"password": MARK}}},
+    {"gitRepo": {"repository": f"https://user:{MARK}@example.com/r"}},
+    {"rbd": {"monitors": ["m"], "image": "i", "user": MARK, "keyring": MARK}},
+    {"iscsi": {"iqn": "q", "initiatorName": MARK, "readOnly": True}},
+    {"gcePersistentDisk": {"pdName": "disk", "fsType": MARK}},
+    {"persistentVolumeClaim": {"claimName": "data"}},
+    {"ephemeral": {"volumeClaimTemplate": TEMPLATE}},
+]
+
+
+@pytest.mark.parametrize("source", SOURCES, ids=lambda source: next(iter(source)))
+def test_of_a_volume_what_refuses_nodes_is_kept(source: dict[str, Any]) -> None:
+    volumes = [{"name": "v", **source}]
+    raw = json.dumps({"metadata": {"name": "p"}, "spec": {"volumes": volumes}}).encode()
+    pruned = Pruner("Pod").prune(raw)
+    assert MARK not in pruned.decode()
+    assert WholePodReader().read(pruned) == WholePodReader().read(raw)
+
+
+@pytest.mark.parametrize("condition", ["Ready", "PodResizePending"])
+def test_what_a_kubelet_has_set_is_kept_where_it_counts(condition: str) -> None:
+    told = {"name": "c", "allocatedResources": {"cpu": "3"}, "image": MARK}
+    raw = {
+        "metadata": {"name": "p"},
+        "spec": {"containers": [{"name": "c", "resources": {"requests": {"cpu": "1"}}}]},
+        "status": {
+            "conditions": [{"type": condition, "reason": "Deferred", "message": MARK}],
+            "containerStatuses": [told],
+        },
+    }
+    pruned = Pruner("Pod").prune(json.dumps(raw).encode())
+    assert MARK not in pruned.decode()
+    assert (b"allocatedResources" in pruned) is (condition != "Ready")
+    assert model_pod(json.loads(pruned)).spec.requests == model_pod(raw).spec.requests
 
 
 @pytest.mark.parametrize(

@@ -10,13 +10,15 @@ import pytest
 import yaml
 
 from affinityctl import cli
+from affinityctl.reading.limit_ranges import LIMIT_RANGES
+from affinityctl.reading.limit_ranges import WITHOUT as WITHOUT_RANGES
 from affinityctl.reading.priorities import PRIORITY_CLASSES, WITHOUT
 from affinityctl.scheduler.default_spread.selectors import Selectors, selecting_resources
 from affinityctl.scheduler.volumes.resources import VOLUME_RESOURCES
 from tests.builders import HOST, node, pod, selector, workload
 from tests.commands.test_default_spread import OWN, file_of, profile
 from tests.kube.fake_api import answering, failure
-from tests.kube.live import pointing_to
+from tests.kube.live import made_current, pointing_to
 from tests.kube.rig import Rig
 from tests.volumes import bound, using
 
@@ -106,7 +108,7 @@ async def test_the_priority_classes_of_a_manifest_are_listed(
 ) -> None:
     for name in ("namespaces", "nodes", "pods", "resourcequotas"):
         rig.api.collection(f"/api/v1/{name}")
-    for each in (*VOLUME_RESOURCES, PRIORITY_CLASSES):
+    for each in (*VOLUME_RESOURCES, PRIORITY_CLASSES, LIMIT_RANGES):
         rig.api.collection(each.path)
     room = {"cpu": "1", "memory": "1Gi", "pods": "9"}
     rig.api.collection("/api/v1/nodes").put(node("n", {HOST: "n"}, room))
@@ -123,3 +125,28 @@ async def test_the_priority_classes_of_a_manifest_are_listed(
     out, err = capsys.readouterr()
     assert ("would evict default/lesser" in out) is allowed
     assert err == ("" if allowed else NOTE.format("priorityclasses", WITHOUT))
+
+
+@pytest.mark.parametrize("allowed", [True, False], ids=["with the right", "without the right"])
+async def test_the_limit_ranges_of_a_manifest_are_listed(
+    rig: Rig,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    *,
+    allowed: bool,
+) -> None:
+    room = {"cpu": "1", "memory": "1Gi", "pods": "9"}
+    made_current(rig, [node("n", {HOST: "n"}, room)], tmp_path, monkeypatch)
+    limits = [{"type": "Container", "defaultRequest": {"cpu": "2"}}]
+    metadata = {"name": "l", "namespace": "default", "uid": "u"}
+    ranges = rig.api.collection(LIMIT_RANGES.path)
+    ranges.put({"metadata": metadata, "spec": {"limits": limits}})
+    if not allowed:
+        ranges.lists.append(answering(lambda: failure(403, "Forbidden", "no")))
+    manifest = tmp_path / "pod.json"
+    manifest.write_text(json.dumps(pod("p")))
+    code = await asyncio.to_thread(cli.main, ["explain", "-f", str(manifest)])
+    assert code == int(allowed)
+    note = NOTE.format("limitranges", WITHOUT_RANGES)
+    assert capsys.readouterr().err == ("" if allowed else note)

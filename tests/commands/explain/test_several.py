@@ -53,6 +53,36 @@ def test_pods_are_named_as_kubectl_does(
     assert (ended, headlines(said)) == (code, told)
 
 
+def like(name: str, **spec: Any) -> Pod:
+    """Build one of pods with the same labels, resources and rules."""
+    made = pod(name).labels(app="web").owned_by("ReplicaSet/web")
+    return Pod(made | {"spec": made["spec"] | spec})
+
+
+CLAIM = {"name": "v", "persistentVolumeClaim": {"claimName": "gone"}}
+SPREAD = {"maxSkew": 1, "topologyKey": "no-such", "whenUnsatisfiable": "DoNotSchedule"}
+
+
+@pytest.mark.parametrize("line", ["rs/web", "-l app=web"])
+@pytest.mark.parametrize(
+    ("spec", "code", "told"),
+    [
+        pytest.param({"schedulingGates": [{"name": "a/b"}]}, 4, "waits for its", id="a gate"),
+        pytest.param({"schedulerName": "other"}, 4, "asks for scheduler", id="another scheduler"),
+        pytest.param({"volumes": [CLAIM]}, 4, "may fit on 3", id="a volume"),
+        pytest.param({"topologySpreadConstraints": [SPREAD]}, 1, "fits on no node", id="a spread"),
+        pytest.param({"priority": 9}, 0, "fits on 3 of 3 nodes", id="a priority"),
+    ],
+)
+def test_pods_are_alike_that_wait_for_the_same(
+    line: str, spec: Any, code: int, told: str, explain: Explain
+) -> None:
+    ended, said = explain(line, like("web-1"), like("web-2", **spec), like("web-3"))
+    first, *others = headlines(said)
+    assert (ended, first) == (code, "default/web-1 fits on 3 of 3 nodes")
+    assert [each.startswith(f"default/web-2 {told}") for each in others] == [True]
+
+
 @pytest.mark.parametrize(
     ("line", "said"),
     [

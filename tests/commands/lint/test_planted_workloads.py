@@ -733,6 +733,19 @@ THREE = of("Deployment", web().avoids(1, term(HOST, WEB)), replicas=3)
         pytest.param([budget(minAvailable=1), of("DaemonSet", web())], None, id="daemons"),
         pytest.param([budget(minAvailable=1, selector=DB), THREE], None, id="of other pods"),
         pytest.param([budget(minAvailable=1)], None, id="of nobody"),
+        pytest.param([budget(), THREE], "neither minAvailable nor", id="neither number"),
+        pytest.param([budget()], None, id="neither number, of nobody"),
+        pytest.param(
+            [budget(maxUnavailable=1), of("DaemonSet", web())],
+            "the pods of DaemonSet default/it cannot be counted",
+            id="daemons, whose number no controller tells",
+        ),
+        pytest.param(
+            [budget(minAvailable="50%"), of("Job", web())],
+            "the pods of Job default/it cannot be counted",
+            id="a share of a Job",
+        ),
+        pytest.param([budget(minAvailable=1), of("Job", web())], None, id="a number of a Job"),
         pytest.param(
             [budget(minAvailable=3), THREE, web().owned_by("ReplicaSet/it-5d")],
             "all 3 pods",

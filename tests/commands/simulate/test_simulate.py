@@ -245,6 +245,12 @@ def test_what_hurts_is_one_table(simulate: Simulate) -> None:
 
 HUGE = pod("huge").requests(cpu="9")
 BARE = pod("bare").on("a1")
+OF_JOB = pod("once-x").on("a1").owned_by("Job/once")
+SPARING = {"rules": [{"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget"}]}]}
+
+
+def job(**spec: Any) -> Any:
+    return workload("Job", "once", pod("t"), **spec)
 
 
 @pytest.mark.parametrize(
@@ -260,6 +266,15 @@ BARE = pod("bare").on("a1")
         pytest.param("--drain a1", [BARE], 1, id="a bare pod is gone for good"),
         pytest.param("--drain-each", [BARE], 1, id="whichever node is tried"),
         pytest.param("--lose a1", [BARE], 1, id="or is lost"),
+        pytest.param("--drain a1", [job(), OF_JOB], 0, id="a Job begins again"),
+        pytest.param("--drain a1", [job(backoffLimit=0), OF_JOB], 1, id="but one of one try fails"),
+        pytest.param("--lose a1", [job(backoffLimit=0), OF_JOB], 1, id="its node being lost"),
+        pytest.param(
+            "--lose a1", [job(backoffLimitPerIndex=0), OF_JOB], 1, id="or one try for each index"
+        ),
+        pytest.param(
+            "--drain a1", [job(backoffLimit=0, podFailurePolicy=SPARING), OF_JOB], 0, id="or spares"
+        ),
     ],
 )
 def test_the_exit_code_is_about_what_the_changes_do(
@@ -276,7 +291,7 @@ def test_a_bare_pod_that_a_new_one_preempts_is_gone_for_good(simulate: Simulate)
     code, said = simulate("-f FILE", *there, manifest=dict(big))
     assert code == 1
     assert "Place 1 pod of pod default/big: 1 pod placed, 1 preempted, 1 gone for good" in said
-    assert "  gone for good, without a controller to make another: default/on-" in said
+    assert "  gone for good, as no controller makes another: default/on-" in said
     owned = [each.owned_by("ReplicaSet/web-5d") for each in there]
     assert "gone for good" not in simulate("-f FILE", *owned, manifest=dict(big))[1]
 

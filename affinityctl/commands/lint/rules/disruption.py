@@ -11,11 +11,21 @@ from affinityctl.commands.lint.patching import add, remove
 
 
 def _none_may_go(budget: Budget) -> Iterator[Spot]:
+    spec, whose = budget.written.spec, ", ".join(budget.workloads)
+    given = spec.maxUnavailable is None
+    field = "spec.minAvailable" if given else "spec.maxUnavailable"
+    if given and spec.minAvailable is None:
+        if whose:
+            message = "neither minAvailable nor maxUnavailable is given, so no pod may go"
+            yield Spot("spec", message, (add("spec.maxUnavailable", 1),))
+        return
+    if budget.uncounted:
+        listed = ", ".join(budget.uncounted)
+        message = f"the pods of {listed} cannot be counted for it, so no pod may go"
+        yield Spot(field, f"{message}; minAvailable as a number needs no count")
+        return
     if not budget.pods or budget.wanted < budget.pods:
         return
-    whose = ", ".join(budget.workloads)
-    given = budget.written.spec.maxUnavailable is None
-    field = "spec.minAvailable" if given else "spec.maxUnavailable"
     patch = (add("spec.maxUnavailable", 1), *([remove(field)] if given else ()))
     # Of a single replica, whoever has it has to say whether it may be away at all.
     message = f"all {budget.pods} pods of {whose} have to be there"

@@ -129,7 +129,7 @@ def _evict(scheduler: Scheduler, pod: Pod) -> Removal:
     if scheduler.replace(pod):
         return Removal(pod.key, pod.node, After.MADE_ANEW)
     after = After.WITH_NODE if belongs_to_node(pod) else After.DELETED
-    return Removal(pod.key, pod.node, After.GONE if is_lost(pod) else after)
+    return Removal(pod.key, pod.node, After.GONE if is_lost(pod, scheduler.known(pod)) else after)
 
 
 def _titled(what: str, names: Sequence[str]) -> str:

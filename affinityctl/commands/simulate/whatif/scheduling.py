@@ -16,6 +16,7 @@ from affinityctl.commands.simulate.whatif.disruptions import Disruptions
 from affinityctl.commands.simulate.whatif.rooms import Rooms
 from affinityctl.commands.simulate.whatif.successors import (
     UNKNOWN,
+    KnownWorkload,
     KnownWorkloads,
     awaited,
     is_lost,
@@ -143,10 +144,9 @@ class Scheduler:
 
     def _awaited(self, pod: Pod) -> Key | None:
         """Return what a StatefulSet waits for before it makes a pod; O(its ordinal)."""
-        if pod.key not in self._in_turn or pod.workload is None:
+        if pod.key not in self._in_turn:
             return None
-        known = self.workloads.get(pod.workload, UNKNOWN)
-        return awaited(pod, known, self.state.pods)
+        return awaited(pod, self.known(pod), self.state.pods)
 
     @property
     def mark(self) -> Mark:
@@ -198,11 +198,15 @@ class Scheduler:
         known = UNKNOWN if of is None else self.workloads.get(of, UNKNOWN)
         return there if known.replicas is None else known.replicas
 
+    def known(self, pod: Pod) -> KnownWorkload:
+        """Return what the object of a pod's workload says."""
+        of = pod.workload
+        return UNKNOWN if of is None else self.workloads.get(of, UNKNOWN)
+
     def replace(self, pod: Pod) -> bool:
         """Take a pod away; return whether its controller makes another one, which waits now."""
         self.remove(pod)
-        of = pod.workload
-        new = successor(pod, UNKNOWN if of is None else self.workloads.get(of, UNKNOWN))
+        new = successor(pod, self.known(pod))
         if new is not None:
             self.add(new, pod.node)
         return new is not None
@@ -306,7 +310,7 @@ class Scheduler:
         evicted = [victim for victim in found.victims if not victim.status.deleting]
         for victim in evicted:
             self.replace(victim)
-            lost = is_lost(victim)
+            lost = is_lost(victim, self.known(victim))
             self.preemptions.append(PreemptedPod(victim.key, found.node, pod.key, lost))
         if len(evicted) == len(found.victims):
             return found.node

@@ -31,6 +31,8 @@ class KnownWorkload:
     """Of a StatefulSet, the ordinal that it begins with."""
     in_order: bool = True
     """Of a StatefulSet: it makes a pod once those of lower ordinals are ready (OrderedReady)."""
+    tries_again: bool = True
+    """Of a Job: it makes a pod in place of one that is evicted or lost (backoffLimit)."""
 
 
 KnownWorkloads: TypeAlias = Mapping[Identity, KnownWorkload]
@@ -55,9 +57,10 @@ def is_drained(pod: Pod) -> bool:
     return others or not belongs_to_node(pod)
 
 
-def is_lost(pod: Pod) -> bool:
+def is_lost(pod: Pod, workload: KnownWorkload) -> bool:
     """Return whether a pod goes for good, and had not been deleted before."""
-    return pod.spec.owner is None and not pod.status.deleting
+    for_good = pod.spec.owner is None or not workload.tries_again
+    return for_good and not pod.status.deleting
 
 
 def successor(pod: Pod, workload: KnownWorkload = UNKNOWN) -> Pod | None:
@@ -67,7 +70,7 @@ def successor(pod: Pod, workload: KnownWorkload = UNKNOWN) -> Pod | None:
     of one that is being deleted at once, so it is there already; a StatefulSet has to wait for the
     name.
     """
-    if pod.spec.owner is None or belongs_to_node(pod):
+    if pod.spec.owner is None or belongs_to_node(pod) or not workload.tries_again:
         return None
     if is_of_stateful_set(pod):
         wanted = workload.replicas
