@@ -18,6 +18,11 @@ EVERYBODY: Final = 1.0
 """The share that no number of pods exceeds."""
 
 
+def share_of(pods: int, share: float) -> int:
+    """Return how many pods a share in whole per cent is; 0.29 of 100 are 29, not 28.999999."""
+    return round(100 * share) * pods // 100
+
+
 class LastHour:
     """The moves of the last hour, by namespace."""
 
@@ -135,7 +140,7 @@ class CircuitBreaker:
 
     @property
     def allowed(self) -> int:
-        return max(1, int(self._share * self._pods()))
+        return max(1, share_of(self._pods(), self._share))
 
     def allowed_of_one(self, acknowledged: int) -> int:
         return max((self.allowed + 1) // 2, acknowledged)

@@ -289,7 +289,9 @@ class Moves:
         self._late = Counter(
             owner.namespace
             for owner, move in self._open.items()
-            if move.placed_at is not None and now - move.placed_at > REPLACED_SECONDS
+            if move.placed_at is not None
+            and move.ready_at is None
+            and now - move.placed_at > REPLACED_SECONDS
         )
         for owner, past in list(self._past.items()):
             self._look_back(past)
@@ -304,31 +306,29 @@ class Moves:
         if move is None or move.asked_at is None:
             return
         pod = self._state.pod(move.pod.key, move.pod.uid)
-        if pod is not None:
-            seen = pod.status.deleting
-            patience = READY_SECONDS if seen or move.carried_out else LATE_SECONDS
-            if now - move.asked_at < patience:
-                return
-            if seen:
-                self._end(owner, move, End.NOT_REPLACED)
-            else:
+        if pod is not None and not pod.status.deleting:
+            patience = READY_SECONDS if move.carried_out else LATE_SECONDS
+            if now - move.asked_at >= patience:
                 self._drop(owner)
-        elif move.placed_at is None:
+            return
+        if pod is None and move.gone_at is None:
+            move.gone_at = now
+        if move.placed_at is None:
             self._look_for_successor(owner, move)
         else:
             self._look_at_start(owner, move)
 
     def _look_for_successor(self, owner: Controller, move: Move) -> None:
-        now = self._clock()
-        if move.gone_at is None:
-            move.gone_at = now
+        """Most controllers make another pod as soon as one is on its way out, which may be long."""
+        now, asked_at = self._clock(), move.asked_at or 0.0
         seen = self._successor(move)
+        over = asked_at + READY_SECONDS if move.gone_at is None else move.gone_at + REPLACED_SECONDS
         if (seen is not None and seen.node is not None) or (
             self._books.watch.owned.placed(owner) >= move.placed
         ):
             move.placed_at = now
             self._look_at_start(owner, move)
-        elif now - move.gone_at >= REPLACED_SECONDS:
+        elif now >= over:
             self._end(owner, move, End.NOT_REPLACED)
 
     def _look_at_start(self, owner: Controller, move: Move) -> None:
@@ -340,7 +340,8 @@ class Moves:
             return
         if move.ready_at is None:
             move.ready_at = now
-        if now - move.ready_at >= PROVEN_SECONDS:
+        # While the pod itself is there, it counts for what its successor's place is worth.
+        if move.gone_at is not None and now - move.ready_at >= PROVEN_SECONDS:
             self._end(owner, move, End.LANDED if move.landed(move) else End.WORSE)
 
     def _successor(self, move: Move) -> Pod | None:
@@ -381,7 +382,7 @@ class Moves:
         else:
             self._miss(past, move.rest)
         if end in {End.LANDED, End.WORSE}:
-            self.failed.succeeded(owner.namespace)
+            self.failed.succeeded(owner.namespace, self._late)
         else:
             self.failed.failed(owner.namespace)
             past.owed, past.forgiven_at = move.ready, now + DAY

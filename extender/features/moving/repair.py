@@ -23,7 +23,7 @@ from extender.core.ports import Check
 from extender.core.timing import LogThrottle
 from extender.core.verbs.interaction import prefer
 from extender.core.warm_up import OverBudgetError
-from extender.features.moving.limits import EVERYBODY
+from extender.features.moving.limits import EVERYBODY, share_of
 from extender.features.moving.mover import EvictionLimits
 from extender.features.moving.moves import DAY, REPLACED_SECONDS
 from extender.features.moving.repair_mover import Prospect, RepairLimits, RepairMover
@@ -235,7 +235,7 @@ class RepairController:
         share = self._eviction.max_affected
         if share >= EVERYBODY:
             return False
-        hour, most = self._moves.hour.moves, max(1, int(share * len(self._state.pods)))
+        hour, most = self._moves.hour.moves, max(1, share_of(len(self._state.pods), share))
         return sum(hour.values()) >= most or hour.get(namespace, 0) >= (most + 1) // 2
 
     async def _move(self, owner: Controller, known: Prospect, move: Improvement) -> None:

@@ -38,9 +38,30 @@ BUGS: Final = (
     Bug(
         "an eviction without an answer is over after ten seconds",
         "features.moving.moves",
-        "patience = READY_SECONDS if seen or move.carried_out else LATE_SECONDS",
-        "patience = READY_SECONDS if seen or move.carried_out else 10.0",
+        "patience = READY_SECONDS if move.carried_out else LATE_SECONDS",
+        "patience = READY_SECONDS if move.carried_out else 10.0",
         "features/moving/test_moves.py::test_while_an_eviction_may_still_be_carried_out_no_other_pod_of_a_controller_goes",
+    ),
+    Bug(
+        "a pod that takes long to end is a move that came to nothing",
+        "features.moving.moves",
+        "if pod is not None and not pod.status.deleting:",
+        "if pod is not None:",
+        "features/moving/test_moves.py::test_a_pod_that_does_not_end_and_is_not_replaced_is_a_miss",
+    ),
+    Bug(
+        "successors that are late hold up the moves of others again and again",
+        "features.moving.failed_moves",
+        "return not (is_cleared or self._recent(namespace))",
+        "return not self._recent(namespace)",
+        "features/moving/test_moves.py::test_namespaces_whose_successors_are_late_count_for_others_once_an_hour",
+    ),
+    Bug(
+        "the labels of namespaces that a rule chooses by are not read before an eviction",
+        "features.moving.last_look",
+        "if any(each.namespace_selector is not None for each in breach.rule.counted):",
+        "if False:",
+        "features/moving/test_eviction_last_look.py::test_a_pod_stays_whose_partner_is_in_a_namespace_that_was_relabelled",
     ),
     Bug(
         "the uid of a controller may be of any length",

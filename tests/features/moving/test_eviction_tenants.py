@@ -11,6 +11,7 @@ from extender.core.kube.failures import NoAnswerError
 from extender.core.model.objects import Namespace
 from extender.features.moving.limits import CircuitBreaker
 from extender.features.moving.rules.execution import SYSTEM_CRITICAL
+from extender.features.moving.section import RequiredDuringExecution
 from tests.builders import Pod, node_term, pod, requirement, selector, term
 from tests.features.moving.evicting import GRACE, ON_SSD, Rig
 
@@ -475,3 +476,14 @@ async def test_who_has_many_pods_to_move_does_not_take_the_turns_of_others(*, fi
     await rig.after(GRACE + 3 * 60)
     assert len(rig.mover.evicted) >= 3
     assert "few" in rig.mover.evicted[:2]
+
+
+# Limits
+
+
+@pytest.mark.parametrize("pods", [1, 9, 50, 100, 12_345])
+def test_a_share_of_all_pods_is_rounded_down_from_what_it_is(pods: int) -> None:
+    """A share of 29 % of 100 pods is less than 29 in binary fractions."""
+    for percent in range(101):
+        share = RequiredDuringExecution(max_affected=f"{percent}%").share
+        assert CircuitBreaker(share, lambda: pods).allowed == max(1, percent * pods // 100)

@@ -22,6 +22,7 @@ from extender.features.moving.moves import (
     KEPT_SECONDS,
     LATE_SECONDS,
     PROVEN_SECONDS,
+    READY_SECONDS,
     REPLACED_SECONDS,
     Moves,
 )
@@ -87,6 +88,33 @@ async def test_no_pod_goes_while_a_successor_is_not_ready_or_was_for_a_moment(ki
     times = [at for at, _ in it.moved]
     gaps = [after - before for before, after in pairwise(times)]
     assert min(gaps) >= 90 + PROVEN_SECONDS
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_a_pod_that_takes_long_to_end_is_no_miss_if_its_successor_is_ready(kind: str) -> None:
+    """A ReplicaSet replaces a pod as soon as it is on its way out, for hours maybe."""
+    it = cluster(kind)
+    it.mover.lingers = True
+    app = misplaced(it, kind)
+    it.checks.append(lambda gone: app.pods.__delitem__(gone.uid))
+    await it.after(HOUR)
+    ((_, leaving),) = it.moved
+    assert it.ready(app) == 6
+    it.mover.lingers = False
+    it.state.remove_pod(leaving.key, leaving.uid)
+    await it.after(60)
+    assert len(it.moved) > 1
+    assert "missed" not in {each.result for each in it.history.latest()}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_a_pod_that_does_not_end_and_is_not_replaced_is_a_miss(kind: str) -> None:
+    it = cluster(kind)
+    it.mover.lingers = True
+    app = misplaced(it, kind)
+    await it.after(READY_SECONDS + 60)
+    assert it.ready(app) == 6
+    assert [each.result for each in it.history.latest()].count("missed") == 1
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -208,11 +236,48 @@ def test_a_trial_goes_to_any_namespace_without_a_failure_in_the_last_hour() -> N
         failed.tried({})
         assert min(failed.stops(name, {}) or 0.0 for name in names) >= 2 * REST_SECONDS
         # Its successor is ready, and what has failed before fails again.
-        failed.succeeded(chosen)
+        failed.succeeded(chosen, {})
         for name in ("b", "c", "a"):
             failed.failed(name)
         assert [failed.stops(name, {}) for name in names] == [None] * 5, "they count once an hour"
     assert 70 <= first["honest"] <= 130
+
+
+async def test_namespaces_whose_successors_are_always_late_hold_up_one_move_of_others() -> None:
+    it = cluster("required", hosts=4)
+    for number in range(3):
+        misplaced(it, "required", f"slow{number}", 2, space=f"slow{number}", starts=lambda _: 580.0)
+    await it.after(GRACE + REPLACED_SECONDS + 10)
+    assert len(it.moved) == 3
+    waited = []
+    for number in range(3):
+        fine = misplaced(it, "required", f"fine{number}", 2, space=f"fine{number}")
+        began = it.now
+        while not it.of(fine):
+            await it.step()
+        waited.append(it.now - began)
+        await it.after(30)
+    assert waited[0] > GRACE + 10, "all successors may turn out to be lame"
+    assert max(waited[1:]) <= GRACE + 5
+
+
+def test_namespaces_whose_successors_are_late_count_for_others_once_an_hour() -> None:
+    failed = FailedMoves(clock := Clock(1_000_000.0))
+    late = {f"tenant{number}": 1 for number in range(9)}
+    failed.tried({})
+    waits = []
+    for _ in range(58):
+        waits.append(failed.stops("honest", late) or 0.0)
+        clock.now += waits[-1]
+        failed.tried(late)
+        failed.succeeded("honest", late)
+        for name in late:
+            failed.succeeded(name, {})
+        clock.now += REST_SECONDS
+    assert REST_SECONDS <= max(waits) == sum(waits) <= 2 * REST_SECONDS
+    clock.now += HOUR
+    failed.tried({})
+    assert failed.stops("honest", late)
 
 
 async def test_where_no_successor_is_made_anywhere_few_pods_are_lost() -> None:
