@@ -71,7 +71,7 @@ async def test_while_a_victim_may_be_deleted_yet_no_other_goes(
     lost: Callable[[PreemptionRig], None],
 ) -> None:
     rig = PreemptionRig([A, B], ON_A, ON_B, PREEMPTOR)
-    rig.api.fails = lambda call: NoAnswerError("lost") if call.startswith("delete") else None
+    rig.api.fails = lambda call: NoAnswerError("lost") if call == "delete on-a" else None
     rig.refuse()
     await rig.pass_time()
     assert "default-on-a" in rig.api.marked
