@@ -186,7 +186,7 @@ class Mover:
         )
 
     def _take_over(self, pod: Pod, record: Record, answer: Eviction) -> bool:
-        """Note what the API server has said; return whether it has evicted, or would have."""
+        """Note what the API server has said; return whether it may have evicted, or would have."""
         record.why = answer.why
         owner = pod.controller
         if owner is None:
@@ -200,7 +200,7 @@ class Mover:
                 return False
             case Evicted.GONE | Evicted.CHANGED:
                 self._recorder.count(answer.became.value, pod, record)
-                return False
+                return answer.became is Evicted.GONE
             case Evicted.NOT_SENT:
                 return False
             case Evicted.DONE:

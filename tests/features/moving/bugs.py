@@ -43,6 +43,13 @@ BUGS: Final = (
         "features/moving/test_moves.py::test_while_an_eviction_may_still_be_carried_out_no_other_pod_of_a_controller_goes",
     ),
     Bug(
+        "what a proxy has sent twice counts as not done",
+        "features.moving.mover",
+        "return answer.became is Evicted.GONE",
+        "return False",
+        "features/moving/test_moves.py::test_an_eviction_that_a_proxy_sends_twice_is_made_once",
+    ),
+    Bug(
         "a pod that takes long to end is a move that came to nothing",
         "features.moving.moves",
         "if pod is not None and not pod.status.deleting:",

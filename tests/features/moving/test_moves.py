@@ -26,7 +26,7 @@ from extender.features.moving.moves import (
     REPLACED_SECONDS,
     Moves,
 )
-from extender.features.moving.ports import Eviction
+from extender.features.moving.ports import Evicted, Eviction
 from extender.features.moving.rules.evicting import Outcome
 from extender.features.moving.written import MOST_BYTES, WrittenController, WrittenMoves
 from tests.builders import HOST, ZONE, model_node, node, selector, term
@@ -88,6 +88,32 @@ async def test_no_pod_goes_while_a_successor_is_not_ready_or_was_for_a_moment(ki
     times = [at for at, _ in it.moved]
     gaps = [after - before for before, after in pairwise(times)]
     assert min(gaps) >= 90 + PROVEN_SECONDS
+
+
+@pytest.mark.parametrize("lingers", [False, True])
+@pytest.mark.parametrize("kind", KINDS)
+async def test_an_eviction_that_a_proxy_sends_twice_is_made_once(
+    kind: str, *, lingers: bool
+) -> None:
+    """The first one evicts, and the answer is that of the second: the pod is gone, or going."""
+    it = cluster(kind, per_minute=2)
+    apps = [misplaced(it, kind, name, 4, starts=lambda _: 90.0) for name in ("one", "two", "three")]
+
+    def twice(gone: Pod) -> Eviction:
+        it.moved.append((it.now, gone))
+        if lingers:
+            it.state.upsert_pod(gone.with_status(deleting=True))
+        else:
+            it.state.remove_pod(gone.key, gone.uid)
+        return Eviction(Evicted.GONE, "conflict")
+
+    it.mover.answer = twice
+    for _ in range(180):
+        await it.step()
+        assert sum(at > it.now - 60 for at, _ in it.moved) <= 2
+        assert all(it.ready(app) >= 3 for app in apps if not lingers)
+    assert len(it.moved) >= 2
+    assert max(Counter(gone.controller for _, gone in it.moved).values()) <= (1 if lingers else 2)
 
 
 @pytest.mark.parametrize("kind", KINDS)
