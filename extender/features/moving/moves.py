@@ -405,7 +405,7 @@ class Moves:
         now = self._clock()
         newest = sorted(
             {**self._past, **self._open},
-            key=lambda owner: (owner in self._open, self._touched(owner)),
+            key=lambda owner: (owner in self._open, *self._touched(owner)),
             reverse=True,
         )
         return WrittenMoves(
@@ -416,9 +416,10 @@ class Moves:
             self.failed.trials,
         )
 
-    def _touched(self, owner: Controller) -> float:
-        past = self._past.get(owner)
-        return 0.0 if past is None else max(past.missed_at, past.rests_until)
+    def _touched(self, owner: Controller) -> tuple[bool, float]:
+        """Return whether a controller is owed a pod, which matters most, and when it was moved."""
+        past = self._past.get(owner) or _Past()
+        return past.owed > 0, max(past.missed_at, past.rests_until)
 
     def _written_of(self, owner: Controller, now: float) -> WrittenController:
         past, move = self._past.get(owner) or _Past(), self._open.get(owner)

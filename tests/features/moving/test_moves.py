@@ -28,7 +28,13 @@ from extender.features.moving.moves import (
 )
 from extender.features.moving.ports import Evicted, Eviction
 from extender.features.moving.rules.evicting import Outcome
-from extender.features.moving.written import MOST_BYTES, WrittenController, WrittenMoves
+from extender.features.moving.written import (
+    MOST_BYTES,
+    WrittenController,
+    WrittenMoves,
+    read_moves,
+    write_moves,
+)
 from tests.builders import HOST, ZONE, model_node, node, selector, term
 from tests.clock import Clock
 from tests.features.moving.booked import books_over
@@ -781,3 +787,18 @@ async def test_the_uid_in_an_owner_reference_pushes_nobody_out_of_the_notes() ->
     await it.after(HOUR)
     # The one owes a pod yet, and rests.
     assert [each.key for _, each in it.moved[moved:] if each.key.startswith("default/")] == []
+
+
+def test_successors_that_landed_push_no_controller_out_of_the_notes_that_is_owed_a_pod() -> None:
+    """Their names are as long as a tenant likes, and there are as many as it has pods moved."""
+    moves = Moves(books_over(ClusterState()), Clock(1_000_000.0), 10)
+    owed = WrittenController("shop", "shop", 1, 3000.0, 0.0, 3, DAY - 3000.0)
+    landed = [("x" * 253, f"uid-{each}", HOUR) for each in range(8)]
+    many = [
+        WrittenController("tenant", f"{each}", 0, DAY, 1.0, 0, 0.0, landed) for each in range(99)
+    ]
+    moves.inherit(WrittenMoves(controllers=[owed, *many]))
+    read = read_moves(write_moves(moves.written(0)))
+    assert read is not None
+    assert len(read.controllers) < 100
+    assert [each.owed for each in read.controllers if each.namespace == "shop"] == [3]
