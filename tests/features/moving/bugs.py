@@ -43,6 +43,21 @@ BUGS: Final = (
         "features/moving/test_moves.py::test_while_an_eviction_may_still_be_carried_out_no_other_pod_of_a_controller_goes",
     ),
     Bug(
+        "who is refused again and again is tried all the time",
+        "features.moving.limits",
+        "REST * (now - began)",
+        "0.0 * (now - began)",
+        "features/moving/test_moves.py::test_who_is_refused_again_and_again_takes_little_of_the_time",
+    ),
+    Bug(
+        "of too many controllers those are kept that came first",
+        "features.moving.repair",
+        "key=lambda owner: places[owner])[:MOST_CONTROLLERS]",
+        "key=lambda _: 0)[:MOST_CONTROLLERS]",
+        "features/moving/test_moves.py"
+        "::test_a_namespace_with_very_many_controllers_leaves_room_for_those_of_others",
+    ),
+    Bug(
         "what a proxy has sent twice counts as not done",
         "features.moving.mover",
         "return answer.became is Evicted.GONE",

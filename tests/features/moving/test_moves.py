@@ -96,6 +96,51 @@ async def test_no_pod_goes_while_a_successor_is_not_ready_or_was_for_a_moment(ki
     assert min(gaps) >= 90 + PROVEN_SECONDS
 
 
+@pytest.mark.parametrize("kind", KINDS)
+async def test_who_is_refused_again_and_again_takes_little_of_the_time(kind: str) -> None:
+    """A tenant has many pods that budgets protect, and each attempt takes a while."""
+    it = cluster(kind)
+    for number in range(40):
+        misplaced(it, kind, f"many{number}", 2, space="tenant")
+    few = misplaced(it, kind, "few", 4)
+
+    def refuse(gone: Pod) -> Eviction:
+        it.now += 0.5
+        if gone.pod_class.namespace == "tenant":
+            return Eviction(Evicted.REFUSED, "a budget")
+        return it._evict(gone)
+
+    it.mover.answer = refuse
+    began = it.now
+    while it.of(few) < 2:
+        await it.step()
+        assert it.now - began < 60
+    tried = sum(name.startswith("many") for name in it.mover.tried)
+    assert 2 <= tried <= 14
+
+
+@pytest.mark.parametrize("first", [False, True])
+async def test_a_namespace_with_very_many_controllers_leaves_room_for_those_of_others(
+    monkeypatch: pytest.MonkeyPatch, *, first: bool
+) -> None:
+    monkeypatch.setattr(repair, "MOST_CONTROLLERS", 5)
+    it = cluster("preferred")
+    it.mover.answer = lambda gone: (
+        Eviction(Evicted.REFUSED, "a budget")
+        if gone.pod_class.namespace == "tenant"
+        else it._evict(gone)
+    )
+    few = [misplaced(it, "preferred", "few", 4)] if first else []
+    for number in range(20):
+        misplaced(it, "preferred", f"many{number}", 2, space="tenant")
+    await it.after(SETTLE + 2)
+    few = few or [misplaced(it, "preferred", "few", 4)]
+    await it.after(SETTLE + 120)
+    assert it.of(few[0]) >= 1
+    assert it.repair is not None
+    assert len(it.repair.prospects) <= 5
+
+
 @pytest.mark.parametrize("lingers", [False, True])
 @pytest.mark.parametrize("kind", KINDS)
 async def test_an_eviction_that_a_proxy_sends_twice_is_made_once(
