@@ -2,10 +2,11 @@
 
 A move of a controller's pod::
 
-    leaving --gone, and another has a node--> starting --ready for PROVEN_SECONDS--> landed
-       |                                         |                                     |
-       | 60 s after it was gone                  | 600 s                    gone within an hour
-       +--> not replaced                         +--> not ready                        +--> undone
+    leaving --another has a node--> starting --gone, ready for PROVEN_SECONDS--> landed
+       |                               |                                           |
+       | 60 s after it was gone,       | 600 s                          gone within an hour
+       | or 600 s if it is not         |                                           |
+       +--> not replaced               +--> not ready                              +--> undone
 
 While a move is open, no other pod of that controller goes. A move that did not land, landed no
 better or was undone is a miss: the controller rests, MISS times longer after each. If a pod was not
