@@ -129,6 +129,8 @@ class Preemptions:
         """The sets of the victims that are being deleted, by their uids."""
         self._preemptors: dict[str, Known] = {}
         """Those that wait and have had victims."""
+        self._nodes: dict[str, float] = {}
+        """When labels, taints or the like of each node have changed last, or it has gone."""
         store.observers.append(self._take)
 
     def key_of(self, uid: str) -> str:
@@ -221,9 +223,11 @@ class Preemptions:
             self._begin(known, node, by)
 
     def _take(self, change: Change) -> None:
+        old, new, now = change.old, change.new, self._clock()
+        if change.resource == "nodes" and _place(old) != _place(new):
+            self._nodes[change.key] = now
         if change.resource != "pods":
             return
-        old, new, now = change.old, change.new, self._clock()
         uid = (new or old or {})["metadata"]["uid"]
         if new is not None and uid in self._pods:
             self._pods[uid].note_mark(new, now)
@@ -268,10 +272,13 @@ class Preemptions:
             self.counts["victims"] += 1
 
     def _begin(self, preemptor: Known, node: str, by: str) -> VictimSet:
-        """Return the set of a preemptor on a node; while others leave another node, none begins."""
+        """Return the set of a preemptor on a node; while others leave another node, none begins.
+
+        Unless that node has changed since, and may take it no more.
+        """
         others = [each for each in preemptor.sets if each.node != node]
         for other in others:
-            if other.leaving:
+            if other.leaving and self._nodes.get(other.node, -inf) < other.begun:
                 about = (
                     f"{preemptor.key} gets victims on {node} by {by}, and "
                     f"{', '.join(other.leaving.values())} are leaving {other.node} by {other.by}"
@@ -311,6 +318,13 @@ class Preemptions:
 
     def _break(self, name: str, about: str, *words: str) -> None:
         self._judge.broken.append(BrokenError(name, about, words))
+
+
+def _place(node: Json | None) -> Json | None:
+    """Return what of a node decides who may be there."""
+    return (
+        None if node is None else {"spec": node["spec"], "labels": node["metadata"].get("labels")}
+    )
 
 
 def _priority(pod: Json) -> int:

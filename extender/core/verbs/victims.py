@@ -67,6 +67,24 @@ def _victims_leave(state: ClusterState, pod: Pod, node: str) -> bool:
     )
 
 
+def is_lost(state: ClusterState, pod: Pod, node: str, plugins: Plugins) -> bool:
+    """Return whether a node may take a pod no more, whoever leaves: victims there may never end."""
+    return node not in state.nodes or not suitable(state, pod, plugins)(node)
+
+
+def victims_waited_for(state: ClusterState, pod: Pod, plugins: Plugins) -> list[Pod]:
+    """Return the pods marked for a pod that have to be gone before others are evicted for it.
+
+    All but those that are being deleted on a node that is lost to it: of the others, a deletion may
+    be under way, or help.
+    """
+    return [
+        each
+        for each in state.victims_of(pod.uid)
+        if not (each.status.deleting and is_lost(state, pod, each.node or "", plugins))
+    ]
+
+
 def _is_curable(state: ClusterState, pod: Pod, node: str, plugins: Plugins) -> bool:
     """Return whether a node fits, or would if pods left it, as the first that refuses it says."""
     asked = state.nodes.asked([node])

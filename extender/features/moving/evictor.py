@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import msgspec
 
+from extender.core.errors import ExtenderError
 from extender.core.kube.calls import pod_path
 from extender.core.kube.client import ApiClient
 from extender.core.kube.events import EventWriter
@@ -37,9 +38,10 @@ class ApiMover(EventWriter):
     ) -> Eviction:
         """Evict a pod by the Eviction API, unless a disruption budget or `may_go` says no.
 
-        Nor if anybody has changed it since `version`. ApiError for other answers; NoAnswerError and
-        BrokenAnswerError leave open whether it was done, and so does an ApiError with a status from
-        500 on.
+        Nor if anybody has changed it since `version`. A pod that is gone, or going, may be so by
+        this very request, which a proxy has sent twice. ApiError for other answers; NoAnswerError
+        and BrokenAnswerError leave open whether it was done, and so does an ApiError with a status
+        from 500 on.
         """
         preconditions = {"uid": pod.uid, "resourceVersion": version}
         options: dict[str, Any] = {"preconditions": preconditions}
@@ -67,9 +69,18 @@ class ApiMover(EventWriter):
             if error.is_missing:
                 return Eviction(Evicted.GONE, str(error))
             if error.status == HTTPStatus.CONFLICT:
-                return Eviction(Evicted.CHANGED, str(error))
+                return Eviction(await self._after_conflict(pod), str(error))
             raise
         return Eviction(Evicted.DONE)
+
+    async def _after_conflict(self, pod: Pod) -> Evicted:
+        """Say whether a pod was only changed; what a proxy sends twice may conflict with itself."""
+        try:
+            seen = await self.objects.pod(pod.key)
+        except ExtenderError:
+            return Evicted.GONE
+        is_there = seen is not None and seen.pod.uid == pod.uid and not seen.pod.status.deleting
+        return Evicted.CHANGED if is_there else Evicted.GONE
 
 
 def _is_of_budget(error: StatusError) -> bool:

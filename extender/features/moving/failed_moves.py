@@ -51,14 +51,19 @@ class FailedMoves:
         """When the last pod went."""
         self._trials = 0
         """How many went as trials since a move went well."""
+        self._cleared: dict[str, float] = {}
+        """Namespaces that counted everywhere, and when a move went well after that."""
 
     def tried(self, late: Mapping[str, int]) -> None:
         """Note that a pod goes; `late` as in `stops`."""
         self._tried = self._clock()
         self._trials += len(self._everywhere(late)) >= MOST
 
-    def succeeded(self, namespace: str) -> None:
-        """Note that a move was replaced, and its successor is ready."""
+    def succeeded(self, namespace: str, late: Mapping[str, int]) -> None:
+        """Note that a move was replaced, and its successor is ready; `late` as in `stops`."""
+        now = self._clock()
+        cleared = {name: at for name, at in self._cleared.items() if at > now - HOUR}
+        self._cleared = {**cleared, **dict.fromkeys(self._everywhere(late), now)}
         self._trials = 0
         self._rows.pop(namespace, None)
         for each in self._rows.values():
@@ -69,7 +74,7 @@ class FailedMoves:
         rows = self._rows.items()
         self._rows = {name: row for name, row in rows if row.anywhere or self._recent(name)}
         row = self._rows.setdefault(namespace, _Row())
-        row.anywhere |= not self._recent(namespace)
+        row.anywhere |= self._tells(namespace)
         row.times = [*row.times[1 - MOST :], self._clock()]
 
     def stops(self, namespace: str, late: Mapping[str, int]) -> float | None:
@@ -102,7 +107,12 @@ class FailedMoves:
 
     def _everywhere(self, late: Mapping[str, int]) -> set[str]:
         failed = {name for name, row in self._rows.items() if row.anywhere}
-        return failed | {name for name in late if not self._recent(name)}
+        return failed | {name for name in late if self._tells(name)}
+
+    def _tells(self, namespace: str) -> bool:
+        """Return whether a failure there would tell something of all namespaces, once an hour."""
+        is_cleared = self._cleared.get(namespace, -inf) > self._clock() - HOUR
+        return not (is_cleared or self._recent(namespace))
 
     @property
     def _last(self) -> float:

@@ -26,6 +26,8 @@ MOST_PUSHING: Final = 64
 """Pods that are read where a limit is exceeded; beyond a higher one no pod is evicted."""
 MOST_NODES: Final = 32
 """Nodes that are read to find that none of the pods on them is where one is missed."""
+MOST_SPACES: Final = 32
+"""Namespaces of pods that are there after all, whose labels are read: a rule may choose by them."""
 UNREAD: Final = "%s: what its eviction hangs on cannot be read: %s"
 
 _log = logging.getLogger(__name__)
@@ -34,7 +36,7 @@ _log = logging.getLogger(__name__)
 @dataclass(slots=True)
 class _Matched(Read):
     matched: Sequence[Pod] | None = ()
-    """Pods of which one would keep an affinity rule, wherever they are; None: too many."""
+    """Pods in its domain of which one may keep an affinity rule; None: too many to tell."""
 
 
 class LastLookAtMoves(LastLook):
@@ -90,12 +92,24 @@ class LastLookAtMoves(LastLook):
             return
         term = breach.rule.term
         here = pod.node if term is not None and term.topology_key == HOSTNAME else None
-        read.matched = await self.objects.pods(asked, here)
-        nodes = {each.node for each in read.matched or () if each.node is not None}
-        if len(nodes - read.nodes.keys()) > MOST_NODES:
-            read.matched = None
+        found = await self.objects.pods(asked, here)
+        read.matched = None
+        nodes = {each.node for each in found or () if each.node is not None}
+        if found is None or len(nodes - read.nodes.keys()) > MOST_NODES:
             return
         await self.read_pods(read, (), sorted(nodes))
+        there = [each for each in found if self._domain(read, each, breach) == breach.domain]
+        spaces = {each.pod_class.namespace for each in there}
+        if any(each.namespace_selector is not None for each in breach.rule.counted):
+            if len(spaces - read.namespaces.keys()) > MOST_SPACES:
+                return
+            await self.read_namespaces(read, there)
+        read.matched = there
+
+    def _domain(self, read: Read, pod: Pod, breach: Breach) -> str | None:
+        node = None if pod.node is None else read.nodes.get(pod.node)
+        key = breach.rule.term.topology_key if breach.rule.term is not None else ""
+        return None if node is None else node.labels.get(key)
 
     def _compare(
         self, read: _Matched, execution: Execution, pod: Pod, breach: Breach, target: str
@@ -132,14 +146,11 @@ class LastLookAtMoves(LastLook):
         """Say that a pod keeps an affinity rule after all, or that nobody can tell."""
         if read.matched is None:
             return "it takes too many reads to tell that no such pod is there"
-        key = breach.rule.term.topology_key if breach.rule.term is not None else ""
         for each in read.matched:
-            node = None if each.node is None else read.nodes.get(each.node)
-            if node is not None and node.labels.get(key) == breach.domain is not None:
-                own = each.pod_class
-                space = self.state.namespace_labels(own.namespace)
-                if all(
-                    pods.matches(own.namespace, space, own.labels) for pods in breach.rule.counted
-                ):
-                    return "a pod that it asks for is there"
+            own = each.pod_class
+            space = self.state.namespace_labels(own.namespace)
+            if (seen := read.namespaces.get(own.namespace)) is not None:
+                space = self.state.scope.marked(seen.labels)
+            if all(pods.matches(own.namespace, space, own.labels) for pods in breach.rule.counted):
+                return "a pod that it asks for is there"
         return None

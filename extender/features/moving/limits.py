@@ -18,6 +18,15 @@ EVERYBODY: Final = 1.0
 """The share that no number of pods exceeds."""
 
 
+REST: Final = 9.0
+"""How many times as long as an attempt that came to nothing the next one of a namespace waits."""
+
+
+def share_of(pods: int, share: float) -> int:
+    """Return how many pods a share in whole per cent is; 0.29 of 100 are 29, not 28.999999."""
+    return round(100 * share) * pods // 100
+
+
 class LastHour:
     """The moves of the last hour, by namespace."""
 
@@ -109,6 +118,10 @@ class FairTurns:
         mine = self._served.get(namespace, 0.0)
         return all(self._served.get(name, 0.0) >= mine for name in near)
 
+    def pass_over(self, namespace: str) -> None:
+        """Note that a pod has come that takes no turn: none is given way to for it."""
+        self._due.pop(namespace, None)
+
     def take(self, namespace: str) -> None:
         """Note that a namespace has its turn."""
         now = self._clock()
@@ -116,6 +129,28 @@ class FairTurns:
         self._due.pop(namespace, None)
         self._served = {name: at for name, at in self._served.items() if now - at < HOUR}
         self._served[namespace] = now
+
+
+class Fruitless:
+    """Namespaces that rest after an attempt that evicted no pod, REST times as long as it took.
+
+    So a tenant with thousands of pods that budgets protect takes up a tenth of the time, in which
+    pods of others wait to be tried.
+    """
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._until: dict[str, float] = {}
+
+    def rest(self, namespace: str) -> float:
+        """Return for how many seconds no pod of a namespace is to be tried."""
+        return self._until.get(namespace, 0.0) - self._clock()
+
+    def note(self, namespace: str, began: float) -> None:
+        """Note that an attempt which began then is over."""
+        now = self._clock()
+        resting = {name: until for name, until in self._until.items() if until > now}
+        self._until = {**resting, namespace: now + REST * (now - began)}
 
 
 class CircuitBreaker:
@@ -135,7 +170,7 @@ class CircuitBreaker:
 
     @property
     def allowed(self) -> int:
-        return max(1, int(self._share * self._pods()))
+        return max(1, share_of(self._pods(), self._share))
 
     def allowed_of_one(self, acknowledged: int) -> int:
         return max((self.allowed + 1) // 2, acknowledged)

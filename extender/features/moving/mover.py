@@ -71,7 +71,7 @@ class Mover:
         self._last_look = LastLookAtMoves(shared.books.watch, shared.port.objects)
         self._warm_up = context.warm_up
         self._window, self._moves = turns.window, turns.moves
-        self._fair = FairTurns(clock)
+        self._fair, self._fruitless = FairTurns(clock), turns.fruitless
 
     async def move(self, pod: Pod, record: Record, first: Assessment) -> float | None:
         owner = pod.controller
@@ -91,6 +91,7 @@ class Mover:
         )
         record.take_over(found)
         if found.target is None:
+            self._fair.pass_over(owner.namespace)
             record.pause.begin(self._clock())
             await self._recorder.stays(pod, record)
             return record.pause.until - self._clock()
@@ -105,13 +106,16 @@ class Mover:
         if refusal is not None:
             record.outcome = refusal.outcome
             return min(max(refusal.rest or REST_SECONDS, REST_SECONDS), LONGEST_PAUSE_SECONDS)
+        record.outcome = Outcome.TURN
+        rest = self._fruitless.rest(owner.namespace)
+        if rest > 0:
+            return max(rest, REST_SECONDS)
         rest = self._window.rest()
         if rest <= 0:
             if self._fair.has(owner.namespace):
                 return None
             rest = REST_SECONDS
         self._fair.wait(owner.namespace, rest)
-        record.outcome = Outcome.TURN
         return rest
 
     async def _carry_out(
@@ -121,7 +125,7 @@ class Mover:
         if self._moves.begin(pod, target, ended=self._recorder.ended) is None:
             return REST_SECONDS
         self._fair.take(owner.namespace)
-        turn, kept = self._window.take(), False
+        turn, kept, began = self._window.take(), False, self._clock()
         try:
             version = await self._may_go(pod, record, cause, target)
             if version is not None:
@@ -132,6 +136,7 @@ class Mover:
                 self._window.done(turn)
             else:
                 self._window.give_back(turn)
+                self._fruitless.note(owner.namespace, began)
             self._moves.settle(owner, kept=kept and not self._dry_run)
         if record.outcome in {Outcome.EVICTED, Outcome.DRY_RUN}:
             await self._recorder.went(pod, record, target, dry_run=self._dry_run)
@@ -186,7 +191,7 @@ class Mover:
         )
 
     def _take_over(self, pod: Pod, record: Record, answer: Eviction) -> bool:
-        """Note what the API server has said; return whether it has evicted, or would have."""
+        """Note what the API server has said; return whether it may have evicted, or would have."""
         record.why = answer.why
         owner = pod.controller
         if owner is None:
@@ -200,7 +205,7 @@ class Mover:
                 return False
             case Evicted.GONE | Evicted.CHANGED:
                 self._recorder.count(answer.became.value, pod, record)
-                return False
+                return answer.became is Evicted.GONE
             case Evicted.NOT_SENT:
                 return False
             case Evicted.DONE:

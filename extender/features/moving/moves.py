@@ -2,10 +2,11 @@
 
 A move of a controller's pod::
 
-    leaving --gone, and another has a node--> starting --ready for PROVEN_SECONDS--> landed
-       |                                         |                                     |
-       | 60 s after it was gone                  | 600 s                    gone within an hour
-       +--> not replaced                         +--> not ready                        +--> undone
+    leaving --another has a node--> starting --gone, ready for PROVEN_SECONDS--> landed
+       |                               |                                           |
+       | 60 s after it was gone,       | 600 s                          gone within an hour
+       | or 600 s if it is not         |                                           |
+       +--> not replaced               +--> not ready                              +--> undone
 
 While a move is open, no other pod of that controller goes. A move that did not land, landed no
 better or was undone is a miss: the controller rests, MISS times longer after each. If a pod was not
@@ -289,7 +290,9 @@ class Moves:
         self._late = Counter(
             owner.namespace
             for owner, move in self._open.items()
-            if move.placed_at is not None and now - move.placed_at > REPLACED_SECONDS
+            if move.placed_at is not None
+            and move.ready_at is None
+            and now - move.placed_at > REPLACED_SECONDS
         )
         for owner, past in list(self._past.items()):
             self._look_back(past)
@@ -304,31 +307,29 @@ class Moves:
         if move is None or move.asked_at is None:
             return
         pod = self._state.pod(move.pod.key, move.pod.uid)
-        if pod is not None:
-            seen = pod.status.deleting
-            patience = READY_SECONDS if seen or move.carried_out else LATE_SECONDS
-            if now - move.asked_at < patience:
-                return
-            if seen:
-                self._end(owner, move, End.NOT_REPLACED)
-            else:
+        if pod is not None and not pod.status.deleting:
+            patience = READY_SECONDS if move.carried_out else LATE_SECONDS
+            if now - move.asked_at >= patience:
                 self._drop(owner)
-        elif move.placed_at is None:
+            return
+        if pod is None and move.gone_at is None:
+            move.gone_at = now
+        if move.placed_at is None:
             self._look_for_successor(owner, move)
         else:
             self._look_at_start(owner, move)
 
     def _look_for_successor(self, owner: Controller, move: Move) -> None:
-        now = self._clock()
-        if move.gone_at is None:
-            move.gone_at = now
+        """Most controllers make another pod as soon as one is on its way out, which may be long."""
+        now, asked_at = self._clock(), move.asked_at or 0.0
         seen = self._successor(move)
+        over = asked_at + READY_SECONDS if move.gone_at is None else move.gone_at + REPLACED_SECONDS
         if (seen is not None and seen.node is not None) or (
             self._books.watch.owned.placed(owner) >= move.placed
         ):
             move.placed_at = now
             self._look_at_start(owner, move)
-        elif now - move.gone_at >= REPLACED_SECONDS:
+        elif now >= over:
             self._end(owner, move, End.NOT_REPLACED)
 
     def _look_at_start(self, owner: Controller, move: Move) -> None:
@@ -340,7 +341,8 @@ class Moves:
             return
         if move.ready_at is None:
             move.ready_at = now
-        if now - move.ready_at >= PROVEN_SECONDS:
+        # While the pod itself is there, it counts for what its successor's place is worth.
+        if move.gone_at is not None and now - move.ready_at >= PROVEN_SECONDS:
             self._end(owner, move, End.LANDED if move.landed(move) else End.WORSE)
 
     def _successor(self, move: Move) -> Pod | None:
@@ -381,7 +383,7 @@ class Moves:
         else:
             self._miss(past, move.rest)
         if end in {End.LANDED, End.WORSE}:
-            self.failed.succeeded(owner.namespace)
+            self.failed.succeeded(owner.namespace, self._late)
         else:
             self.failed.failed(owner.namespace)
             past.owed, past.forgiven_at = move.ready, now + DAY
@@ -404,7 +406,7 @@ class Moves:
         now = self._clock()
         newest = sorted(
             {**self._past, **self._open},
-            key=lambda owner: (owner in self._open, self._touched(owner)),
+            key=lambda owner: (owner in self._open, *self._touched(owner)),
             reverse=True,
         )
         return WrittenMoves(
@@ -415,9 +417,10 @@ class Moves:
             self.failed.trials,
         )
 
-    def _touched(self, owner: Controller) -> float:
-        past = self._past.get(owner)
-        return 0.0 if past is None else max(past.missed_at, past.rests_until)
+    def _touched(self, owner: Controller) -> tuple[bool, float]:
+        """Return whether a controller is owed a pod, which matters most, and when it was moved."""
+        past = self._past.get(owner) or _Past()
+        return past.owed > 0, max(past.missed_at, past.rests_until)
 
     def _written_of(self, owner: Controller, now: float) -> WrittenController:
         past, move = self._past.get(owner) or _Past(), self._open.get(owner)

@@ -16,9 +16,9 @@ class Evicted(Enum):
 
     DONE = "done"
     GONE = "gone"
-    """There is no such pod any more."""
+    """There is no such pod any more, or it is on its way out; maybe by this very request."""
     CHANGED = "changed"
-    """It was changed a moment ago, or there is another one of its name."""
+    """It was changed a moment ago, and is there."""
     REFUSED = "refused"
     """A disruption budget does not allow it now."""
     NOT_SENT = "notSent"

@@ -14,7 +14,8 @@ sum), so both controllers rest, and longer each time.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterable
 from typing import Final, NoReturn
 
 from extender.core.controllers.context import ControllerContext
@@ -23,7 +24,7 @@ from extender.core.ports import Check
 from extender.core.timing import LogThrottle
 from extender.core.verbs.interaction import prefer
 from extender.core.warm_up import OverBudgetError
-from extender.features.moving.limits import EVERYBODY
+from extender.features.moving.limits import EVERYBODY, share_of
 from extender.features.moving.mover import EvictionLimits
 from extender.features.moving.moves import DAY, REPLACED_SECONDS
 from extender.features.moving.repair_mover import Prospect, RepairLimits, RepairMover
@@ -118,15 +119,30 @@ class RepairController:
                 known.since = now
                 if known.rests_until <= now:
                     del self._prospects[owner]
-        for owner, best in found.items():
-            if owner in self._prospects or len(self._prospects) < MOST_CONTROLLERS:
-                self._prospects.setdefault(owner, Prospect(now)).found = best
+        for owner in self._kept(found):
+            self._prospects.setdefault(owner, Prospect(now)).found = found[owner]
         self._look_out()
         for number, owner in enumerate(self._in_turn(), start=1):
             await self._consider(owner, self._prospects[owner])
             if number % MOST_AT_ONCE == 0:
                 await self._sleep(0)
         self._publish()
+
+    def _kept(self, found: Iterable[Controller]) -> Iterable[Controller]:
+        """Return those that are kept in mind; of too many, as many of each namespace."""
+        known = sorted(found, key=lambda owner: owner not in self._prospects)
+        if len(known) <= MOST_CONTROLLERS:
+            return known
+        beside = Counter[str]()
+        places: dict[Controller, int] = {}
+        for owner in known:
+            places[owner] = beside[owner.namespace]
+            beside[owner.namespace] += 1
+        kept = sorted(known, key=lambda owner: places[owner])[:MOST_CONTROLLERS]
+        for owner in self._prospects.keys() - set(kept):
+            if self._prospects[owner].rests_until <= self._clock():
+                del self._prospects[owner]
+        return kept
 
     def _look_out(self) -> None:
         """Have successors scored here, too, of pods that another replica moves.
@@ -223,7 +239,10 @@ class RepairController:
             return Outcome.OWNER_BUSY
         if is_only_replica(self._books.watch, pod):
             return Outcome.ONLY_REPLICA
-        if self._turns.window.recent >= max(1, self._eviction.per_minute // 2):
+        if (
+            self._turns.window.recent >= max(1, self._eviction.per_minute // 2)
+            or self._turns.fruitless.rest(owner.namespace) > 0
+        ):
             return Outcome.TURN
         return Outcome.PAUSED if self._moved_enough(owner.namespace) else Outcome.GOES
 
@@ -235,7 +254,7 @@ class RepairController:
         share = self._eviction.max_affected
         if share >= EVERYBODY:
             return False
-        hour, most = self._moves.hour.moves, max(1, int(share * len(self._state.pods)))
+        hour, most = self._moves.hour.moves, max(1, share_of(len(self._state.pods), share))
         return sum(hour.values()) >= most or hour.get(namespace, 0) >= (most + 1) // 2
 
     async def _move(self, owner: Controller, known: Prospect, move: Improvement) -> None:
@@ -244,7 +263,7 @@ class RepairController:
         if not self._mover.begin(move):
             return
         # The lead is confirmed after this: should it pass on, the next leader has heard of it.
-        turn, kept = window.take(), False
+        turn, kept, began = window.take(), False, self._clock()
         move_of_hour = self._moves.hour.take(owner.namespace)
         try:
             version = await self._mover.confirm(known, move)
@@ -257,6 +276,7 @@ class RepairController:
             else:
                 window.give_back(turn)
                 self._moves.hour.give_back(move_of_hour)
+                self._turns.fruitless.note(owner.namespace, began)
             self._moves.settle(owner, kept=kept and not self._eviction.dry_run)
         if kept and self._eviction.dry_run:
             # What would be moved is told once a day, not once a rest.

@@ -159,7 +159,7 @@ class RepairMover:
     async def _take_over(
         self, owner: Controller, known: Prospect, move: Improvement, answer: Eviction
     ) -> bool:
-        """Note what the API server has said; return whether it has evicted, or would have."""
+        """Note what the API server has said; return whether it may have evicted, or would have."""
         match answer.became:
             case Evicted.REFUSED:
                 known.outcome, known.why = Outcome.BUDGET, answer.why
@@ -168,7 +168,7 @@ class RepairMover:
                 return False
             case Evicted.GONE | Evicted.CHANGED:
                 self._count(answer.became.value, move, answer.why)
-                return False
+                return answer.became is Evicted.GONE
             case Evicted.NOT_SENT:
                 return False
             case Evicted.DONE:

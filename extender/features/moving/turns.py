@@ -9,6 +9,7 @@ from typing import Final, Self
 from extender.core.controllers.rates import RateLimiter
 from extender.core.ports import Leadership
 from extender.features.moving.askers import Askers
+from extender.features.moving.limits import Fruitless
 from extender.features.moving.moves import Moves
 from extender.features.moving.rules.books import Books
 from extender.features.moving.written import read_moves, write_moves
@@ -26,6 +27,7 @@ class EvictionTurns:
     leadership: Leadership
     moves: Moves
     window: RateLimiter
+    fruitless: Fruitless
 
     @classmethod
     def of(
@@ -39,7 +41,7 @@ class EvictionTurns:
     ) -> Self:
         """Let nothing have happened yet. What is a dry run takes no turns from what is none."""
         moves = Moves(books, clock, per_minute, dry_run=dry_run)
-        return cls(leadership, moves, RateLimiter(per_minute, clock))
+        return cls(leadership, moves, RateLimiter(per_minute, clock), Fruitless(clock))
 
 
 class Notes:

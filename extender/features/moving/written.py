@@ -43,7 +43,7 @@ class WrittenMoves(msgspec.Struct, frozen=True):
     """The namespaces of moves that failed in a row, how long ago, and whether no other namespace
     has had one since that went well; about the oldest come first."""
     controllers: list[WrittenController] = []
-    """Those that were moved last come first."""
+    """Those that lack a pod come first, then those that were moved last."""
     trials: tuple[float, int] = 3600.0, 0
     """How long ago the last pod went, an hour at most; how many went while most had to wait."""
 

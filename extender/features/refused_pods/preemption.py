@@ -21,7 +21,7 @@ from extender.core.model.objects import Pod
 from extender.core.ports import ReleaseNomination
 from extender.core.verbs.nominating import observe
 from extender.core.verbs.plugins import Refused
-from extender.core.verbs.victims import Candidate, ineligible, on_node
+from extender.core.verbs.victims import Candidate, ineligible, on_node, victims_waited_for
 from extender.features.refused_pods.controller import RefusedPodController
 from extender.features.refused_pods.evictions import Evictions, Evictor
 from extender.features.refused_pods.patches import PREEMPTION, Nominator, Patches
@@ -223,7 +223,7 @@ class PreemptionController(RefusedPodController[Preemption]):
             before = on_node(self._state, preemptor, self._plugins, node)
             if before is not None:
                 return before
-        if self._state.victims_of(record.uid):
+        if victims_waited_for(self._state, preemptor, self._plugins):
             # Until they are gone, or marked no more, there must be no others.
             return None
         found = await self._search.choose(refusal, preemptor)

@@ -22,7 +22,7 @@ from extender.core.model.objects import Pod
 from extender.core.ports import Occurrence, ReleaseNomination
 from extender.core.verbs.nominating import Observed, observe
 from extender.core.verbs.preempting import fits_without
-from extender.core.verbs.victims import Candidate, on_node
+from extender.core.verbs.victims import Candidate, is_lost, on_node, victims_waited_for
 from extender.features.refused_pods.evictions import Evictions
 from extender.features.refused_pods.patches import Patches
 from extender.features.refused_pods.record import LAG_SECONDS, Patched, Preemption, Record, State
@@ -122,6 +122,15 @@ class VictimSets:
         left = self._left(preemption)
         if not left:
             return await self._wait_for_bind(record, preemption, seen)
+        return await self._wait_for_victims(record, preemption, seen, left)
+
+    async def _wait_for_victims(
+        self,
+        record: Record[Preemption],
+        preemption: Preemption,
+        seen: Observed,
+        left: Sequence[Pod],
+    ) -> float | None:
         now = self._clock()
         if now - preemption.evicted_at >= LAG_SECONDS and not all(
             each.status.deleting for each in left
@@ -129,6 +138,10 @@ class VictimSets:
             # Somebody gave up on its deletion, or a lost answer was no success after all.
             preemption.state, preemption.deadline = State.EVICTING, now + EVICTING_SECONDS
             return await self._evict(record, preemption, seen)
+        if is_lost(self._state, preemption.pod, preemption.node, self._plugins):
+            # As the scheduler, which looks for other victims then.
+            await self._give_up(record, preemption, "useless")
+            return None
         if not preemption.renewed:
             preemption.renewed = await self._renew(preemption, seen)
         return LOOK_SECONDS
@@ -231,7 +244,8 @@ class VictimSets:
             return LOOK_SECONDS
         preemption.shown = True
         # With the nomination, the watch has shown whatever was marked before.
-        if any(each.node != preemption.node for each in self._state.victims_of(record.uid)):
+        marked = victims_waited_for(self._state, preemption.pod, self._plugins)
+        if any(each.node != preemption.node for each in marked):
             await self._give_up(record, preemption, "overtaken")
         return None
 

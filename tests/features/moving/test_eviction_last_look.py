@@ -13,16 +13,16 @@ from extender.core.errors import ApiError
 from extender.core.model.keys import Identity, Key
 from extender.core.model.objects import Namespace, Node, SeenPod
 from extender.core.model.objects import Pod as ModelPod
-from extender.features.moving.last_look import MOST_NODES
+from extender.features.moving.last_look import MOST_NODES, MOST_SPACES
 from extender.features.moving.ports import Evicted, Eviction
 from tests.annotating import stored
 from tests.beside import AFFINITY_ANNOTATION
 from tests.builders import HOST, model_node, node, pod, selector, term
 from tests.features.moving.evicting import GRACE, ON_SSD, ROOM, Rig
 
-WEB = selector(app="web")
+WEB, DB = selector(app="web"), selector(app="db")
 SOLO = pod("solo").labels(app="solo").anti_affinity(term("zone", WEB))
-NEAR_DB = pod("api").affinity(term("zone", selector(app="db")))
+NEAR_DB = pod("api").affinity(term("zone", DB))
 
 
 def at_server(name: str, **labels: str) -> Node:
@@ -127,6 +127,39 @@ async def test_a_pod_whose_picture_is_old_stays(at_the_server: Callable[[Rig], N
     rig.mover.objects.meanwhile = lambda: None
     await rig.after(300)
     assert rig.mover.evicted == ["disk"]
+
+
+def beside_a_partner_elsewhere() -> Rig:
+    """Build a cluster with a partner whose namespace is not chosen, as far as the watch shows."""
+    rig = Rig()
+    for name in ("a", "b"):
+        rig.node(name, zone=name)
+    rig.state.upsert_namespace(Namespace("chosen", {"team": "data"}))
+    rig.state.upsert_namespace(Namespace("other", {}))
+    rig.place(pod("api").affinity(term("zone", DB, namespaceSelector=selector(team="data"))), "a")
+    for space, on in (("chosen", "b"), ("other", "a")):
+        rig.place(pod("db", space).labels(app="db"), on, f"db-{space}", owner="ReplicaSet/db")
+    return rig
+
+
+async def test_a_pod_stays_whose_partner_is_in_a_namespace_that_was_relabelled() -> None:
+    rig = beside_a_partner_elsewhere()
+    rig.mover.objects.other["namespaces/other"] = Namespace("other", {"team": "data"})
+    await rig.after(GRACE + 5)
+    assert rig.mover.tried == []
+    assert rig.outcomes() == {"api": "unconfirmed"}
+    rig.mover.objects.other.clear()
+    await rig.after(300)
+    assert rig.mover.evicted == ["api"]
+
+
+async def test_a_pod_stays_if_too_many_namespaces_may_have_its_partner() -> None:
+    rig = beside_a_partner_elsewhere()
+    for number in range(MOST_SPACES):
+        name = f"other{number}"
+        rig.place(pod("db", name).labels(app="db"), "a", name, owner="ReplicaSet/db")
+    await rig.after(GRACE + 5)
+    assert rig.outcomes() == {"api": "unconfirmed"}
 
 
 async def test_what_was_not_read_in_time_is_told_in_words(caplog: pytest.LogCaptureFixture) -> None:

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 
 import pytest
 
 from extender.core.errors import ApiError, ExtenderError
 from extender.core.kube.failures import NoAnswerError
 from extender.core.model.objects import Namespace
+from extender.core.model.objects import Pod as ModelPod
 from extender.features.moving.limits import CircuitBreaker
+from extender.features.moving.ports import Evicted, Eviction
 from extender.features.moving.rules.execution import SYSTEM_CRITICAL
+from extender.features.moving.section import RequiredDuringExecution
 from tests.builders import Pod, node_term, pod, requirement, selector, term
 from tests.features.moving.evicting import GRACE, ON_SSD, Rig
 
@@ -475,3 +479,35 @@ async def test_who_has_many_pods_to_move_does_not_take_the_turns_of_others(*, fi
     await rig.after(GRACE + 3 * 60)
     assert len(rig.mover.evicted) >= 3
     assert "few" in rig.mover.evicted[:2]
+
+
+async def test_none_gives_way_for_longer_to_pods_that_no_other_node_would_take() -> None:
+    rig = Rig(per_minute=1)
+    rig.node("a", disk="ssd", gpu="yes")
+    rig.node("b", disk="ssd")
+    stuck = pod("stuck", "tenant").requires_nodes(node_term(requirement("gpu", "In", "yes")))
+    for number in range(40):
+        rig.place(stuck, "a", f"stuck-{number}", owner=f"ReplicaSet/stuck-{number}")
+    for number in range(3):
+        rig.place(ON_SSD, "a", f"disk-{number}", owner=f"ReplicaSet/disk-{number}")
+    rig.node("a")
+    gone: list[float] = []
+
+    def evict(_: ModelPod) -> Eviction:
+        gone.append(rig.now)
+        return Eviction(Evicted.DONE)
+
+    rig.mover.answer = evict
+    await rig.after(GRACE + 2 * 62)
+    assert [round(after - before) for before, after in pairwise(gone)] == [61, 61]
+
+
+# Limits
+
+
+@pytest.mark.parametrize("pods", [1, 9, 50, 100, 12_345])
+def test_a_share_of_all_pods_is_rounded_down_from_what_it_is(pods: int) -> None:
+    """A share of 29 % of 100 pods is less than 29 in binary fractions."""
+    for percent in range(101):
+        share = RequiredDuringExecution(max_affected=f"{percent}%").share
+        assert CircuitBreaker(share, lambda: pods).allowed == max(1, percent * pods // 100)

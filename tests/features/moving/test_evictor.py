@@ -9,16 +9,19 @@ import pytest
 from aiohttp import web
 
 from extender.core.kube.client import ApiClient
+from extender.core.kube.failures import NoAnswerError
 from extender.core.kube.reader import ObjectReader
 from extender.core.ports import Occurrence
 from extender.core.wire.objects import PodReader
 from extender.features.moving.evictor import ApiMover
 from extender.features.moving.ports import Evicted, Eviction
-from tests.builders import model_pod, pod
+from tests.builders import Pod, model_pod, pod, state_of
 from tests.kube.rig import credentials_for
 from tests.kube.told import Told
+from tests.shown_objects import Objects
 
-VICTIM = model_pod(pod("victim"))
+RAW = pod("victim").on("node")
+VICTIM = model_pod(RAW)
 
 
 @pytest.fixture
@@ -53,8 +56,8 @@ async def test_an_eviction_names_the_very_pod(server: Told, evictor: ApiMover) -
 
 @pytest.mark.parametrize(
     ("code", "became"),
-    [(429, Evicted.REFUSED), (404, Evicted.GONE), (409, Evicted.CHANGED)],
-    ids=["a budget says no", "it is gone", "it was changed, or another pod has its name"],
+    [(429, Evicted.REFUSED), (404, Evicted.GONE)],
+    ids=["a budget says no", "it is gone"],
 )
 async def test_what_an_eviction_comes_to(
     server: Told, evictor: ApiMover, code: int, became: Evicted
@@ -63,6 +66,30 @@ async def test_what_an_eviction_comes_to(
     answer = await evictor.evict(VICTIM, version="17", dry_run=False, may_go=lambda: True)
     assert answer.became is became
     assert "because" in answer.why
+
+
+def fails() -> None:
+    raise NoAnswerError("lost")
+
+
+@pytest.mark.parametrize(
+    ("now", "became"),
+    [
+        pytest.param(RAW, Evicted.CHANGED, id="it is there"),
+        pytest.param(RAW.being_deleted(), Evicted.GONE, id="it is on its way out"),
+        pytest.param(RAW.uid("another"), Evicted.GONE, id="another pod has its name"),
+        pytest.param(None, Evicted.GONE, id="nobody can tell"),
+    ],
+)
+async def test_what_conflicts_may_be_this_very_eviction_sent_twice(
+    server: Told, evictor: ApiMover, now: Pod | None, became: Evicted
+) -> None:
+    server.code = 409
+    evictor.objects = Objects(state_of([], [], [] if now is None else [now]))
+    if now is None:
+        evictor.objects.meanwhile = fails
+    answer = await evictor.evict(VICTIM, version="17", dry_run=False, may_go=lambda: True)
+    assert answer.became is became
 
 
 @pytest.mark.parametrize(

@@ -22,12 +22,19 @@ from extender.features.moving.moves import (
     KEPT_SECONDS,
     LATE_SECONDS,
     PROVEN_SECONDS,
+    READY_SECONDS,
     REPLACED_SECONDS,
     Moves,
 )
-from extender.features.moving.ports import Eviction
+from extender.features.moving.ports import Evicted, Eviction
 from extender.features.moving.rules.evicting import Outcome
-from extender.features.moving.written import MOST_BYTES, WrittenController, WrittenMoves
+from extender.features.moving.written import (
+    MOST_BYTES,
+    WrittenController,
+    WrittenMoves,
+    read_moves,
+    write_moves,
+)
 from tests.builders import HOST, ZONE, model_node, node, selector, term
 from tests.clock import Clock
 from tests.features.moving.booked import books_over
@@ -87,6 +94,104 @@ async def test_no_pod_goes_while_a_successor_is_not_ready_or_was_for_a_moment(ki
     times = [at for at, _ in it.moved]
     gaps = [after - before for before, after in pairwise(times)]
     assert min(gaps) >= 90 + PROVEN_SECONDS
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_who_is_refused_again_and_again_takes_little_of_the_time(kind: str) -> None:
+    """A tenant has many pods that budgets protect, and each attempt takes a while."""
+    it = cluster(kind)
+    for number in range(40):
+        misplaced(it, kind, f"many{number}", 2, space="tenant")
+    few = misplaced(it, kind, "few", 4)
+
+    def refuse(gone: Pod) -> Eviction:
+        it.now += 0.5
+        if gone.pod_class.namespace == "tenant":
+            return Eviction(Evicted.REFUSED, "a budget")
+        return it._evict(gone)
+
+    it.mover.answer = refuse
+    began = it.now
+    while it.of(few) < 2:
+        await it.step()
+        assert it.now - began < 60
+    tried = sum(name.startswith("many") for name in it.mover.tried)
+    assert 2 <= tried <= 14
+
+
+@pytest.mark.parametrize("first", [False, True])
+async def test_a_namespace_with_very_many_controllers_leaves_room_for_those_of_others(
+    monkeypatch: pytest.MonkeyPatch, *, first: bool
+) -> None:
+    monkeypatch.setattr(repair, "MOST_CONTROLLERS", 5)
+    it = cluster("preferred")
+    it.mover.answer = lambda gone: (
+        Eviction(Evicted.REFUSED, "a budget")
+        if gone.pod_class.namespace == "tenant"
+        else it._evict(gone)
+    )
+    few = [misplaced(it, "preferred", "few", 4)] if first else []
+    for number in range(20):
+        misplaced(it, "preferred", f"many{number}", 2, space="tenant")
+    await it.after(SETTLE + 2)
+    few = few or [misplaced(it, "preferred", "few", 4)]
+    await it.after(SETTLE + 120)
+    assert it.of(few[0]) >= 1
+    assert it.repair is not None
+    assert len(it.repair.prospects) <= 5
+
+
+@pytest.mark.parametrize("lingers", [False, True])
+@pytest.mark.parametrize("kind", KINDS)
+async def test_an_eviction_that_a_proxy_sends_twice_is_made_once(
+    kind: str, *, lingers: bool
+) -> None:
+    """The first one evicts, and the answer is that of the second: the pod is gone, or going."""
+    it = cluster(kind, per_minute=2)
+    apps = [misplaced(it, kind, name, 4, starts=lambda _: 90.0) for name in ("one", "two", "three")]
+
+    def twice(gone: Pod) -> Eviction:
+        it.moved.append((it.now, gone))
+        if lingers:
+            it.state.upsert_pod(gone.with_status(deleting=True))
+        else:
+            it.state.remove_pod(gone.key, gone.uid)
+        return Eviction(Evicted.GONE, "conflict")
+
+    it.mover.answer = twice
+    for _ in range(180):
+        await it.step()
+        assert sum(at > it.now - 60 for at, _ in it.moved) <= 2
+        assert all(it.ready(app) >= 3 for app in apps if not lingers)
+    assert len(it.moved) >= 2
+    assert max(Counter(gone.controller for _, gone in it.moved).values()) <= (1 if lingers else 2)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_a_pod_that_takes_long_to_end_is_no_miss_if_its_successor_is_ready(kind: str) -> None:
+    """A ReplicaSet replaces a pod as soon as it is on its way out, for hours maybe."""
+    it = cluster(kind)
+    it.mover.lingers = True
+    app = misplaced(it, kind)
+    it.checks.append(lambda gone: app.pods.__delitem__(gone.uid))
+    await it.after(HOUR)
+    ((_, leaving),) = it.moved
+    assert it.ready(app) == 6
+    it.mover.lingers = False
+    it.state.remove_pod(leaving.key, leaving.uid)
+    await it.after(60)
+    assert len(it.moved) > 1
+    assert "missed" not in {each.result for each in it.history.latest()}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_a_pod_that_does_not_end_and_is_not_replaced_is_a_miss(kind: str) -> None:
+    it = cluster(kind)
+    it.mover.lingers = True
+    app = misplaced(it, kind)
+    await it.after(READY_SECONDS + 60)
+    assert it.ready(app) == 6
+    assert [each.result for each in it.history.latest()].count("missed") == 1
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -208,11 +313,48 @@ def test_a_trial_goes_to_any_namespace_without_a_failure_in_the_last_hour() -> N
         failed.tried({})
         assert min(failed.stops(name, {}) or 0.0 for name in names) >= 2 * REST_SECONDS
         # Its successor is ready, and what has failed before fails again.
-        failed.succeeded(chosen)
+        failed.succeeded(chosen, {})
         for name in ("b", "c", "a"):
             failed.failed(name)
         assert [failed.stops(name, {}) for name in names] == [None] * 5, "they count once an hour"
     assert 70 <= first["honest"] <= 130
+
+
+async def test_namespaces_whose_successors_are_always_late_hold_up_one_move_of_others() -> None:
+    it = cluster("required", hosts=4)
+    for number in range(3):
+        misplaced(it, "required", f"slow{number}", 2, space=f"slow{number}", starts=lambda _: 580.0)
+    await it.after(GRACE + REPLACED_SECONDS + 10)
+    assert len(it.moved) == 3
+    waited = []
+    for number in range(3):
+        fine = misplaced(it, "required", f"fine{number}", 2, space=f"fine{number}")
+        began = it.now
+        while not it.of(fine):
+            await it.step()
+        waited.append(it.now - began)
+        await it.after(30)
+    assert waited[0] > GRACE + 10, "all successors may turn out to be lame"
+    assert max(waited[1:]) <= GRACE + 5
+
+
+def test_namespaces_whose_successors_are_late_count_for_others_once_an_hour() -> None:
+    failed = FailedMoves(clock := Clock(1_000_000.0))
+    late = {f"tenant{number}": 1 for number in range(9)}
+    failed.tried({})
+    waits = []
+    for _ in range(58):
+        waits.append(failed.stops("honest", late) or 0.0)
+        clock.now += waits[-1]
+        failed.tried(late)
+        failed.succeeded("honest", late)
+        for name in late:
+            failed.succeeded(name, {})
+        clock.now += REST_SECONDS
+    assert REST_SECONDS <= max(waits) == sum(waits) <= 2 * REST_SECONDS
+    clock.now += HOUR
+    failed.tried({})
+    assert failed.stops("honest", late)
 
 
 async def test_where_no_successor_is_made_anywhere_few_pods_are_lost() -> None:
@@ -690,3 +832,18 @@ async def test_the_uid_in_an_owner_reference_pushes_nobody_out_of_the_notes() ->
     await it.after(HOUR)
     # The one owes a pod yet, and rests.
     assert [each.key for _, each in it.moved[moved:] if each.key.startswith("default/")] == []
+
+
+def test_successors_that_landed_push_no_controller_out_of_the_notes_that_is_owed_a_pod() -> None:
+    """Their names are as long as a tenant likes, and there are as many as it has pods moved."""
+    moves = Moves(books_over(ClusterState()), Clock(1_000_000.0), 10)
+    owed = WrittenController("shop", "shop", 1, 3000.0, 0.0, 3, DAY - 3000.0)
+    landed = [("x" * 253, f"uid-{each}", HOUR) for each in range(8)]
+    many = [
+        WrittenController("tenant", f"{each}", 0, DAY, 1.0, 0, 0.0, landed) for each in range(99)
+    ]
+    moves.inherit(WrittenMoves(controllers=[owed, *many]))
+    read = read_moves(write_moves(moves.written(0)))
+    assert read is not None
+    assert len(read.controllers) < 100
+    assert [each.owed for each in read.controllers if each.namespace == "shop"] == [3]

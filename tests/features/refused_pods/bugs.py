@@ -8,6 +8,22 @@ from tests.planted.bugs import Bug
 
 BUGS: Final = (
     Bug(
+        "waits for victims on a node that is lost",
+        "features.refused_pods.victim_sets",
+        "if is_lost(self._state, preemption.pod, preemption.node, self._plugins):",
+        "if False:",
+        "features/refused_pods/test_preemption_lost.py"
+        "::test_a_preemptor_whose_node_is_lost_does_not_wait_for_its_victims",
+    ),
+    Bug(
+        "evicts others though a victim may be deleted yet on a node that is lost",
+        "core.verbs.victims",
+        'if not (each.status.deleting and is_lost(state, pod, each.node or "", plugins))',
+        'if not is_lost(state, pod, each.node or "", plugins)',
+        "features/refused_pods/test_preemption_lost.py"
+        "::test_while_a_victim_may_be_deleted_yet_no_other_goes",
+    ),
+    Bug(
         "evicts for pods that are gone or bound",
         "features.refused_pods.victim_sets",
         "lambda: self._is_wanted(preemption)",
