@@ -154,6 +154,33 @@ class World:
         for name in sorted(self.schedulers):
             self.kill_scheduler(name, None if name.startswith("twin") else seconds)
 
+    def restore_etcd(self, chance: Random, seconds: float) -> None:
+        """Go back to how things are now, in a while; as documented, all others start anew then.
+
+        The connections that are open break at once, or end as those to a server that is stopped.
+        """
+        backup, abrupt = self.store.back_up(), chance.random() < 0.5
+
+        def stop() -> None:
+            for alive in self.living:
+                if abrupt or self.moving.links[alive.name.rpartition("-")[0]].is_disturbed:
+                    alive.session.reset()
+            self.server.restore(seconds, go_back)
+
+        def go_back() -> None:
+            for alive in self.living:
+                alive.note_restore()
+            self.referee.forget()
+            self.store.restore(backup)
+            self.trace.say("etcd", "restored", f"{seconds:g}")
+            self.kubelets.restart()
+            self.controllers.restart(chance.uniform(0.0, 2.0))
+            for name in sorted(self.schedulers):
+                again = None if name.startswith("twin") else chance.uniform(0.0, 2.0)
+                self.kill_scheduler(name, again)
+
+        self._loop.call_later(chance.uniform(0.5, 30.0), stop)
+
     def start_scheduler(self, name: str, settings: Settings) -> None:
         caller = Caller(name, self.server, self.scheduler_link)
         extender = Extender(self.process, self.callback_link)
