@@ -159,7 +159,8 @@ class World:
 
         The connections that are open break at once, or end as those to a server that is stopped.
         """
-        backup, abrupt = self.store.back_up(), chance.random() < 0.5
+        backup = self.store.back_up()
+        abrupt, bumped = (chance.random() < 0.5 for _ in range(2))
 
         def stop() -> None:
             for alive in self.living:
@@ -171,7 +172,7 @@ class World:
             for alive in self.living:
                 alive.note_restore()
             self.referee.forget()
-            self.store.restore(backup)
+            self.store.restore(backup, bumped=bumped)
             self.trace.say("etcd", "restored", f"{seconds:g}")
             self.kubelets.restart()
             self.controllers.restart(chance.uniform(0.0, 2.0))

@@ -136,14 +136,18 @@ class Store:
             self.version - self.ahead, {name: {**each} for name, each in self._objects.items()}
         )
 
-    def restore(self, backup: Backup) -> None:
-        """Be as in a backup: what differs is told as changes, and versions are given out again."""
+    def restore(self, backup: Backup, *, bumped: bool = False) -> None:
+        """Be as in a backup: what differs is told as changes, and versions are given out again.
+
+        Unless they are `bumped` beyond those that there were, as `etcdutl --bump-revision` does.
+        """
         before, self._objects = (
             self._objects,
             {name: {**each} for name, each in backup.objects.items()},
         )
         changes = [*_differences(before, self._objects)]
-        self.ahead = self.version + len(changes) - backup.shown
+        if not bumped:
+            self.ahead = self.version + len(changes) - backup.shown
         for resource, key, old, new in changes:
             self.version += 1
             self._tell(Change(self.version, resource, key, old, new, RESTORE, self.ahead))
