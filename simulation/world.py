@@ -51,6 +51,9 @@ LOOK_SECONDS: Final = 1.0
 QUIET_LOOK_SECONDS: Final = 5.0
 COUNT_SECONDS: Final = 30.0
 """Between two recounts of all counters."""
+OTHER_WRITES: Final = 10_000
+"""Events, for example, between a backup and its restore."""
+LONG_SECONDS: Final = 16.0
 MOST_TURNS: Final = 5_000_000
 MOST_TURNS_A_SECOND: Final = 1_000
 
@@ -159,10 +162,16 @@ class World:
 
         The connections that are open break at once, or end as those to a server that is stopped.
         """
-        backup = self.store.back_up()
+        if self.server.troubles.down:
+            return
+        # Backups are hours old. Only a long absence is noticed after few writes.
+        backup = self.store.back_up(0 if seconds > LONG_SECONDS else OTHER_WRITES)
+        restores = self.server.restores
         abrupt, bumped = (chance.random() < 0.5 for _ in range(2))
 
         def stop() -> None:
+            if restores != self.server.restores:
+                return  # It would go forward.
             for alive in self.living:
                 if abrupt or self.moving.links[alive.name.rpartition("-")[0]].is_disturbed:
                     alive.session.reset()

@@ -131,10 +131,14 @@ class Store:
         del self._objects[resource][key]
         self._tell(Change(self.version, resource, key, found, None, by, self.ahead))
 
-    def back_up(self) -> Backup:
-        return Backup(
-            self.version - self.ahead, {name: {**each} for name, each in self._objects.items()}
-        )
+    def back_up(self, others: int = 0) -> Backup:
+        """Copy what there is; `others` are writes that nobody here watches, and that come next."""
+        copy = {name: {**each} for name, each in self._objects.items()}
+        backup = Backup(self.version - self.ahead, copy)
+        self.version += others
+        # So that servers hear of the version.
+        self._tell(Change(self.version, "leases", "", None, None, "others", self.ahead))
+        return backup
 
     def restore(self, backup: Backup, *, bumped: bool = False) -> None:
         """Be as in a backup: what differs is told as changes, and versions are given out again.
