@@ -13,7 +13,7 @@ from simulation.loop import now, spawn, the_loop
 from simulation.network import Link, Way
 from simulation.program import Process
 from simulation.scheduler.process import Scheduler
-from simulation.themes import RESTORE
+from simulation.themes import RESTORE_ETCD
 
 
 class Breakable(Protocol):
@@ -74,7 +74,7 @@ class Faults:
             "clock jumps": self._jump,
             "lead moves": lambda action: world.move_lead(action.seconds),
             "lagging server": self._lag,
-            RESTORE: lambda action: world.restore_etcd(Random(action.number), action.seconds),
+            RESTORE_ETCD: lambda action: world.restore_etcd(Random(action.number), action.seconds),
             "repeated events": self._repeat,
         }
 

@@ -32,7 +32,7 @@ from simulation.themes import (
     FAULTS,
     GROUPS,
     PREEMPTION,
-    RESTORE,
+    RESTORE_ETCD,
     RESTORED,
     THEMES,
     any_theme,
@@ -341,7 +341,7 @@ def _restored(seed: int, start: float, end: float) -> list[Action]:
     chance = Random(f"restored {seed} {start}")
     if chance.random() >= RESTORED:
         return []
-    return some_actions(chance, {RESTORE: 1}, 1, start, end)
+    return some_actions(chance, {RESTORE_ETCD: 1}, 1, start, end)
 
 
 def _storm(chance: Random, start: float, end: float) -> list[Action]:

@@ -63,7 +63,7 @@ FAULTS: Final = {
 }
 """What goes wrong, by weight."""
 
-RESTORE: Final = "restore etcd"
+RESTORE_ETCD: Final = "restore etcd"
 RESTORED: Final = 0.05
 """In how many of the runs of minutes, or of episodes, that is drawn, apart from the others."""
 
@@ -169,7 +169,7 @@ THEMES: Final[Mapping[str, Theme]] = {
     RESTORES: Theme(
         0,
         {**dict.fromkeys(USERS, 2), "wave": 30, "important wave": 6, "couple": 10, "quota": 0},
-        {**FAULTS, RESTORE: 20},
+        {**FAULTS, RESTORE_ETCD: 20},
         nodes=(6, 9, 12, 20, 30),
         least=6,
         most=(12, 10),
