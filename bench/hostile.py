@@ -87,16 +87,16 @@ def main() -> None:
     joined = {} if args.joined is None else json.loads(args.joined.read_bytes())
     before = joined.get("milliseconds", {})
     found: dict[str, dict[str, float]] = {}
-    measured = []
+    new = []
     cases = {**{name: Case(pod) for name, pod in hostile_pods().items()}, **crowds()}
     for name, case in cases.items():
         if args.only is None or any(each in name for each in args.only):
             print(name, file=sys.stderr)
-            found[name] = asyncio.run(_measured(case, args.pods))
-            measured.append(name)
+            found[name] = asyncio.run(measured(case, args.pods))
+            new.append(name)
         elif name in before:
             found[name] = before[name]
-    runs = merged(joined.get("runs", []), Run(revision=revision(), pods=measured))
+    runs = merged(joined.get("runs", []), Run(revision=revision(), pods=new))
     numbers = {"runs": runs, "milliseconds": found}
     put_out_measured(args, report(found, runs, args.pods), numbers)
 
@@ -209,7 +209,7 @@ class _Bench:
             await self.watch(self.running)
 
 
-async def _measured(case: Case, pods: int) -> dict[str, float]:
+async def measured(case: Case, pods: int) -> dict[str, float]:
     # The cluster of the pod before.
     gc.unfreeze()
     gc.collect()

@@ -265,6 +265,18 @@ def test_a_step_looks_at_no_more_pairs_than_it_may() -> None:
     assert len(list(patrol(state, entries=5))) > len(list(patrol(state, entries=50))) > 1
 
 
+def test_a_pod_that_lacks_a_match_is_looked_for_where_it_was_seen(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(violations, "STEP_PODS", 1)
+    nodes = [node(f"n{each}", {ZONE: "z"}) for each in range(50)]
+    others = [pod(f"p{each}").on(f"n{each}") for each in range(49)]
+    state = state_of(nodes, [], [*others, NEAR_DB.on("n49")])
+    (first, *_) = Watch(state).take(found_in(state))
+    assert first is not None, "no other node's pods come before"
+    assert first[1] == Witnesses("default/api")
+
+
 def test_a_changed_label_of_a_node_can_end_one() -> None:
     state = state_of(NODES, [], [GUARD.on("a1"), PLAIN.on("a2")])
     watch = Watch(state)

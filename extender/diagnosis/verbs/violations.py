@@ -6,8 +6,8 @@ pods. Pods are looked at only where a rule is broken, to name two of them.
 
 from __future__ import annotations
 
-from collections.abc import Container, Generator, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Container, Generator, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from itertools import chain
 from types import MappingProxyType
 from typing import Final, TypeAlias
@@ -29,8 +29,9 @@ STEP_ENTRIES = 100
 and carries two required rules, a tenth of that for replicas of the same few hundred apps."""
 STEP_LOOKS = 4
 """Looks for the pods behind a broken rule between two pauses; each goes over all nodes."""
-STEP_PODS: Final = 2_000
-"""Pods that one such look goes through; one in a domain with more takes several."""
+STEP_PODS: Final = 250
+"""Pods that one such look goes through, two milliseconds where each has rules of its own; one in a
+domain with more takes several."""
 COMPARISONS = 2_000
 """Of a pod class with a condition, in one step of counting: some milliseconds."""
 MOST_KNOWN = 10_000
@@ -46,6 +47,8 @@ class Violation:
     term: Term
     domain: str | None
     """Label value; None for pods with required affinity on nodes that lack the key."""
+    near: str | None = field(default=None, compare=False)
+    """A node where it was seen, to be looked at first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -282,14 +285,24 @@ def _lonely(state: ClusterState, placed: PlacedClass) -> Iterator[Looked]:
         return
     yield (
         {
-            Violation(Role.REQUIRED, term, None if domain == NO_DOMAIN else values[domain])
+            Violation(
+                Role.REQUIRED,
+                term,
+                None if domain == NO_DOMAIN else values[domain],
+                state.nodes.names[number],
+            )
             for term, table in zip(rules, matched, strict=True)
             for values in (table.topology.values,)
-            for domain in set(picker(numbers)(table.topology.domain_of))
+            for domain, number in _one_in_each(table, numbers)
             if domain not in table.counts
         },
         len(numbers) * len(rules),
     )
+
+
+def _one_in_each(table: DomainTable, numbers: list[int]) -> Iterable[tuple[int, int]]:
+    """Return the domains of some nodes, each with one of these."""
+    return dict(zip(picker(numbers)(table.topology.domain_of), numbers, strict=True)).items()
 
 
 def _lonely_one(
@@ -314,12 +327,19 @@ def _pods_in(state: ClusterState, violation: Violation) -> Iterator[Pod | None]:
 
     None is yielded where a step ends: in a zone there may be a hundred thousand.
     """
-    key, value = violation.term.topology_key, violation.domain
-    passed = 0
-    for name in [name for name in state.nodes if state.nodes.labels(name).get(key) == value]:
-        there = [*state.pods_on(name), *state.reservations.on(name)]
-        yield from there if name in state.nodes else ()
-        passed += len(there)
+    key, value, near = violation.term.topology_key, violation.domain, violation.near
+    nodes, passed = state.nodes, 0
+
+    def there(name: str | None) -> Sequence[Pod]:
+        if name is None or name not in nodes or nodes.labels(name).get(key) != value:
+            return ()
+        return (*state.pods_on(name), *state.reservations.on(name))
+
+    yield from there(near)
+    for name in [each for each in nodes if each != near and nodes.labels(each).get(key) == value]:
+        found = there(name)
+        yield from found
+        passed += len(found)
         if passed >= STEP_PODS:
             passed = 0
             yield None

@@ -16,6 +16,14 @@ BUGS: Final = (
         "::test_while_a_rule_stays_broken_it_is_shown_by_pods_that_are_there",
     ),
     Bug(
+        "the node where a rule was seen broken is looked at like any other",
+        "diagnosis.verbs.violations",
+        "    yield from there(near)\n    for name in [each for each in nodes if each != near and",
+        "    for name in [each for each in nodes if",
+        "diagnosis/test_violations.py"
+        "::test_a_pod_that_lacks_a_match_is_looked_for_where_it_was_seen",
+    ),
+    Bug(
         "a cluster that is not known yet is judged",
         "features.violations.patrol",
         "if unready() is None else ():",

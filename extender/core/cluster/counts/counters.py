@@ -19,8 +19,8 @@ from extender.core.cluster.counts.topology import DomainTable
 from extender.core.model.labels import NO_LABELS, Labels
 from extender.core.model.objects import PodClass
 
-MOST_REMATCHED = 20_000
-"""Comparisons, some tens of milliseconds, that new labels of a namespace may cost at once. Sets
+MOST_REMATCHED = 8_000
+"""Comparisons, some ten milliseconds, that new labels of a namespace may cost at once. Sets
 that would cost more are given up: the next question about one counts it again, in slices."""
 MANY_SELECTORS = 64
 """Beyond which it is not looked up how many classes each of a set may match."""
