@@ -114,9 +114,11 @@ class ApiServer:
         for cache in self.caches:
             cache.close_all()
 
-    async def commit(self, act: Callable[[], T]) -> T:
+    async def commit(self, act: Callable[[], T], later: float = 0.0) -> T:
         """Carry something out, when etcd does; never if it is restored meanwhile."""
         restores = self.restores
+        if later:
+            await asyncio.sleep(later)
         # It may stall again meanwhile.
         while (left := self.troubles.stalled_until - now()) > 0:  # noqa: ASYNC110
             await asyncio.sleep(left)
@@ -196,9 +198,8 @@ class ApiServer:
             self.trace.say("apiserver", "unsure", f"{request.path}, never")
 
     async def _later(self, act: Callable[[], None], seconds: float) -> None:
-        await asyncio.sleep(seconds)
         try:
-            await self.commit(act)
+            await self.commit(act, seconds)
         except Refused:
             return
 
