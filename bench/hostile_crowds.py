@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from random import Random
-from typing import Final
+from types import MappingProxyType
+from typing import Any, Final
 
 from bench.hostile_pods import NODES, PLAIN, PREFERRED, PRIORITY, REQUIRED
 from bench.workloads import HOST, Json
@@ -42,6 +43,12 @@ def crowds() -> dict[str, Case]:
         "4,500 pods of 16 terms, other values": _at_one_app(4_500, REQUIRED, _or_another),
         "4,500 pods of 16 terms, other keys": _at_one_app(4_500, REQUIRED, _lacking),
         "20,000 pods of 4 negative terms": _case(20_000, partial(_terms, REQUIRED, 4, _unlike)),
+        "20,000 pods of 4 affinity terms that nothing meets": _case(
+            20_000, partial(_terms, REQUIRED, 4, _absent, kind="podAffinity")
+        ),
+        "5,000 pods of 4 terms in namespaces of a team": _case(
+            5_000, partial(_terms, REQUIRED, 4, _absent, spaces={"matchLabels": {"team": "t1"}})
+        ),
         "5,000 exclusive jobs": _case(5_000, _job, _job),
         "15,000 exclusive jobs": _case(15_000, _job, _job),
     }
@@ -89,13 +96,23 @@ def _lacking(name: str) -> Sequence[Json]:
     return [app, {"key": name, "operator": "DoesNotExist"}]
 
 
+def _absent(name: str) -> Sequence[Json]:
+    return [{"key": "app", "operator": "In", "values": [name]}]
+
+
 def _terms(
-    strength: str, terms: int, selector: Callable[[str], Sequence[Json]], number: int
+    strength: str,
+    terms: int,
+    selector: Callable[[str], Sequence[Json]],
+    number: int,
+    *,
+    kind: str = "podAntiAffinity",
+    spaces: Mapping[str, Any] = MappingProxyType({}),
 ) -> Json:
     every = [
         {
             "labelSelector": {"matchExpressions": selector(f"x{number}-{each}")},
-            "namespaceSelector": {},
+            "namespaceSelector": {**spaces},
             "topologyKey": HOST,
         }
         for each in range(terms)
@@ -104,7 +121,7 @@ def _terms(
         rules: list[Json] = [{"weight": 1, "podAffinityTerm": each} for each in every]
     else:
         rules = every
-    return _pod(number, {"app": f"c{number}"}, {"podAntiAffinity": {strength: rules}})
+    return _pod(number, {"app": f"c{number}"}, {kind: {strength: rules}})
 
 
 def _job(number: int) -> Json:
