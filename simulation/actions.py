@@ -48,6 +48,7 @@ _LASTING: Final = {
     "lead moves": (0.1, 20.0),
     "clock jumps": (-7200.0, 7200.0),
     "repeated events": (2.0, 40.0),
+    "restore etcd": (3.0, 20.0),
 }
 """Seconds that a fault lasts, from and to; of a clock, by how much it jumps."""
 

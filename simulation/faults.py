@@ -13,6 +13,7 @@ from simulation.loop import now, spawn, the_loop
 from simulation.network import Link, Way
 from simulation.program import Process
 from simulation.scheduler.process import Scheduler
+from simulation.themes import RESTORE_ETCD
 
 
 class Breakable(Protocol):
@@ -33,6 +34,9 @@ class Breakable(Protocol):
 
     def move_lead(self, seconds: float) -> None:
         """Have other schedulers take over after a while, which ask another extender if they can."""
+
+    def restore_etcd(self, chance: Random, seconds: float) -> None:
+        """Make a backup, and restore it some time later, which takes a while."""
 
     async def run_twin(self, seconds: float) -> None:
         """Run a second scheduler for the same pods for a while."""
@@ -70,6 +74,7 @@ class Faults:
             "clock jumps": self._jump,
             "lead moves": lambda action: world.move_lead(action.seconds),
             "lagging server": self._lag,
+            RESTORE_ETCD: lambda action: world.restore_etcd(Random(action.number), action.seconds),
             "repeated events": self._repeat,
         }
 

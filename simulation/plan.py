@@ -28,7 +28,15 @@ from simulation.evicting_plan import (
 from simulation.repairing_plan import REPAIRING, REPAIRING_NODES, Repairing
 from simulation.scaling_plan import SCALED, SCALING, Scaling
 from simulation.setbacks_plan import BESIDE, BESIDE_SHARE
-from simulation.themes import FAULTS, GROUPS, PREEMPTION, THEMES, any_theme
+from simulation.themes import (
+    FAULTS,
+    GROUPS,
+    PREEMPTION,
+    RESTORE_ETCD,
+    RESTORED,
+    THEMES,
+    any_theme,
+)
 
 CALM_SECONDS: Final = 330.0
 """After the last fault: longer than the place of an unclear bind is kept."""
@@ -163,6 +171,7 @@ def make_plan(seed: int) -> Plan:
             actions += some_actions(chance, theme.faults, count, start, end)
             if chance.random() < 0.3:
                 actions += _storm(chance, start, end)
+            actions += _restored(seed, start, end)
     tenants = Random(f"quotas {seed}")
     if tenants.random() < theme.quotas:
         start, end = tenants.choice(episodes)
@@ -244,6 +253,7 @@ def make_repairing_plan(seed: int) -> Plan:
         if faulty:
             count = chance.randint(1, 2 + int((end - start) / 20))
             actions += some_actions(chance, repairing_plan.REPAIRING_FAULTS, count, start, end)
+            actions += _restored(seed, start, end)
         end += chance.uniform(*repairing_plan.PAUSE_SECONDS)
     actions += _beside(seed, 5.0, end)
     last = max(each.at for each in actions)
@@ -279,6 +289,7 @@ def make_scaling_plan(seed: int) -> Plan:
         if faulty:
             count = chance.randint(1, 2 + int((end - start) / 20))
             actions += some_actions(chance, scaling_plan.SCALING_FAULTS, count, start, end)
+            actions += _restored(seed, start, end)
         if chance.random() < 0.5:
             # The last of an episode, so that nothing else has costs put in order.
             actions += [make_action(chance, "relabel node", end + each) for each in (5.0, 5.5, 6.0)]
@@ -312,6 +323,7 @@ def make_annotating_plan(seed: int) -> Plan:
     if chance.random() < 0.9:
         count = chance.randint(1, 3 + int(busy / 10))
         actions += some_actions(chance, ANNOTATING_FAULTS, count, 0.0, busy)
+        actions += _restored(seed, 0.0, busy)
     return Plan(seed, setup, tuple(sorted(actions, key=lambda each: (each.at, each.number))), busy)
 
 
@@ -322,6 +334,14 @@ def _episodes(chance: Random, shape: Shape, busy: float) -> list[tuple[float, fl
     lasting = [chance.uniform(20.0, 60.0) for _ in range(shape.episodes)]
     starts = [chance.uniform(0.0, busy - each) for each in lasting]
     return [(start, start + each) for start, each in zip(starts, lasting, strict=True)]
+
+
+def _restored(seed: int, start: float, end: float) -> list[Action]:
+    """Draw whether etcd is restored; apart, so that all else is what it would be."""
+    chance = Random(f"restored {seed} {start}")
+    if chance.random() >= RESTORED:
+        return []
+    return some_actions(chance, {RESTORE_ETCD: 1}, 1, start, end)
 
 
 def _storm(chance: Random, start: float, end: float) -> list[Action]:

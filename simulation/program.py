@@ -60,6 +60,8 @@ class Incarnation:
         """Whether it stands still."""
         self.resumed = -AWAKE_SECONDS
         """When it did so last."""
+        self._restored: dict[str, tuple[int, int]] = {}
+        """How far each watch had come when etcd was last restored: as shown, and in order."""
         self._parts: list[object] = [self.state]
         self._config = config
         self._chance = chance
@@ -93,7 +95,22 @@ class Incarnation:
 
     @property
     def versions(self) -> dict[str, int]:
-        """Return how far the watch of each resource has come, 0 before anything was listed."""
+        """Return how far the watch of each resource has come, 0 before anything was listed.
+
+        Versions go on though etcd was restored: what is from before is as old as it was.
+        """
+        ahead = self.session.server.store.ahead
+        return {
+            name: old[1] if (old := self._restored.get(name)) and old[0] == shown else shown + ahead
+            for name, shown in self._shown.items()
+        }
+
+    def note_restore(self) -> None:
+        """Note that etcd is about to be restored."""
+        self._restored = {name: (self._shown[name], each) for name, each in self.versions.items()}
+
+    @property
+    def _shown(self) -> dict[str, int]:
         watchers = self.source and self.source.picture
         if not isinstance(watchers, Watchers):
             return dict.fromkeys(PATHS, 0)

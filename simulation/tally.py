@@ -9,7 +9,7 @@ from itertools import groupby
 
 from simulation.evicting_plan import LEADER_FAULTS
 from simulation.outcome import Outcome
-from simulation.themes import FAULTS
+from simulation.themes import FAULTS, RESTORE_ETCD
 
 HOUR = 3600.0
 
@@ -53,7 +53,7 @@ class Tally:
 
     @property
     def faults(self) -> dict[str, int]:
-        return {name: self.kinds[name] for name in FAULTS | LEADER_FAULTS}
+        return {name: self.kinds[name] for name in [*FAULTS, *LEADER_FAULTS, RESTORE_ETCD]}
 
     def summary(self, seconds: float) -> str:
         """Say in one line what there is so far, after so many seconds."""

@@ -63,15 +63,21 @@ FAULTS: Final = {
 }
 """What goes wrong, by weight."""
 
+RESTORE_ETCD: Final = "restore etcd"
+RESTORED: Final = 0.05
+"""In how many of the runs of minutes, or of episodes, that is drawn, apart from the others."""
+
 PREEMPTION: Final = "preemption"
 CONTENTION: Final = "contention"
 GROUPS: Final = "groups"
 REPORTS: Final = "reports"
 HINTS: Final = "hints"
+RESTORES: Final = "restores"
 SELDOM: Final = {
     "grouped": (GROUPS, 0.05),
     "reported": (REPORTS, 0.02),
     "hinted": (HINTS, 0.02),
+    "restored": (RESTORES, 0.01),
 }
 """Themes that are drawn apart, so that all other seeds are about what they were about before: each
 with how many of the runs of minutes have it."""
@@ -158,6 +164,18 @@ THEMES: Final[Mapping[str, Theme]] = {
         most=(20, 20),
         workloads=(2, 3, 4),
         busy=(20.0, 90.0),
+        quotas=0.0,
+    ),
+    RESTORES: Theme(
+        0,
+        {**dict.fromkeys(USERS, 2), "wave": 30, "important wave": 6, "couple": 10, "quota": 0},
+        {**FAULTS, RESTORE_ETCD: 20},
+        nodes=(6, 9, 12, 20, 30),
+        least=6,
+        most=(12, 10),
+        workloads=(0, 0, 1, 2),
+        busy=(60.0, 240.0),
+        most_faults=(4, 10),
         quotas=0.0,
     ),
     HINTS: Theme(

@@ -156,7 +156,8 @@ class Session:
         self._note_sent = note_sent
         self._note_begun = note_begun
         self._link = link
-        self._server = server
+        self.server = server
+        self._restores = server.restores
         self._by = by
         self._open: dict[Exchange, None] = {}
         """In the order in which they were opened."""
@@ -176,14 +177,16 @@ class Session:
         made = now()
         if self._note_begun is not None:
             self._note_begun(method, url.path, data or b"")
-        if self._chance.random() < 0.3:
+        if self._chance.random() < 0.3 or self._restores != self.server.restores:
+            # None of the connections from before a restore is of use.
             await self._connect(timeout)
+            self._restores = self.server.restores
             if self.dead:
                 raise aiohttp.ClientConnectionError("this process is dead")
         self._note_sent(method, url.path, data or b"")
         exchange = Exchange(self._link, timeout.sock_read or 3600.0, self._open)
         request = Request(method, url.path, dict(url.query), data or b"", self._by, made)
-        exchange.send(self._server, request)
+        exchange.send(self.server, request)
         try:
             status, headers = await exchange.head
         except BaseException:
@@ -211,7 +214,7 @@ class Session:
             await asyncio.sleep(patience.sock_connect or 10.0)
             if self._link.up.is_cut or self._link.down.is_cut:
                 raise aiohttp.ConnectionTimeoutError("Connection timeout to host")
-        if self._server.troubles.down:
+        if self.server.troubles.down:
             refused = ConnectionRefusedError("Connect call failed")
             raise aiohttp.ClientConnectorError(_NO_KEY, refused)
 

@@ -10,7 +10,6 @@ from random import Random
 from typing import Any, Final
 
 from simulation import templates
-from simulation.apiserver.server import OWNER
 from simulation.apiserver.store import (
     Change,
     Json,
@@ -27,6 +26,7 @@ from simulation.loop import spawn, the_loop
 
 MAKERS: Final = "makers"
 """Whose code makes pods."""
+KUBELETS: Final = "kubelets"
 SETTLE_SECONDS: Final = 0.1
 """Between an event and what a controller does about it."""
 AGAIN_SECONDS: Final = 2.0
@@ -287,13 +287,19 @@ class Kubelets:
         if change.resource != "pods" or new is None or not new["spec"].get("nodeName"):
             return
         if not is_live(new):
-            spawn(self._end(change.key, new["metadata"]["uid"], 5.0), OWNER)
+            spawn(self._end(change.key, new["metadata"]["uid"], 5.0), KUBELETS)
         elif "deletionTimestamp" in new["metadata"]:
-            if change.old is not None and "deletionTimestamp" not in change.old["metadata"]:
+            if change.old is None or "deletionTimestamp" not in change.old["metadata"]:
                 grace = float(new["metadata"]["deletionGracePeriodSeconds"])
-                spawn(self._end(change.key, new["metadata"]["uid"], grace), OWNER)
+                spawn(self._end(change.key, new["metadata"]["uid"], grace), KUBELETS)
         elif change.old is None or not change.old["spec"].get("nodeName"):
-            spawn(self._run(change.key, new), OWNER)
+            spawn(self._run(change.key, new), KUBELETS)
+
+    def restart(self) -> None:
+        """Begin anew by what is stored: other pods are none of theirs."""
+        the_loop().kill(KUBELETS)
+        for key, pod in sorted(self._store.all("pods").items()):
+            self._look(Change(self._store.version, "pods", key, None, pod, ""))
 
     async def _run(self, key: str, pod: Json) -> None:
         uid = pod["metadata"]["uid"]
@@ -311,7 +317,8 @@ class Kubelets:
         def change(pod: Json) -> Json:
             if not is_live(pod):
                 return pod
-            conditions = [*pod["status"].get("conditions", ()), *more]
+            conditions = [*pod["status"].get("conditions", ())]
+            conditions += [each for each in more if each not in conditions]
             return patched_status(pod, phase=phase, conditions=conditions or None)
 
         await self._surely(lambda: self._store.update("pods", key, change, "kubelet", uid=uid))

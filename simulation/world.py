@@ -51,6 +51,9 @@ LOOK_SECONDS: Final = 1.0
 QUIET_LOOK_SECONDS: Final = 5.0
 COUNT_SECONDS: Final = 30.0
 """Between two recounts of all counters."""
+OTHER_WRITES: Final = 10_000
+"""Events, for example, between a backup and its restore."""
+LONG_SECONDS: Final = 16.0
 MOST_TURNS: Final = 5_000_000
 MOST_TURNS_A_SECOND: Final = 1_000
 
@@ -153,6 +156,40 @@ class World:
             self.trace.say(self.process.name, "is asked from now on")
         for name in sorted(self.schedulers):
             self.kill_scheduler(name, None if name.startswith("twin") else seconds)
+
+    def restore_etcd(self, chance: Random, seconds: float) -> None:
+        """Go back to how things are now, in a while; as documented, all others start anew then.
+
+        The connections that are open break at once, or end as those to a server that is stopped.
+        """
+        if self.server.troubles.down:
+            return
+        # Backups are hours old. Only a long absence is noticed after few writes.
+        backup = self.store.back_up(0 if seconds > LONG_SECONDS else OTHER_WRITES)
+        restores = self.server.restores
+        abrupt, bumped = (chance.random() < 0.5 for _ in range(2))
+
+        def stop() -> None:
+            if restores != self.server.restores:
+                return  # It would go forward.
+            for alive in self.living:
+                if abrupt or self.moving.links[alive.name.rpartition("-")[0]].is_disturbed:
+                    alive.session.reset()
+            self.server.restore(seconds, go_back)
+
+        def go_back() -> None:
+            for alive in self.living:
+                alive.note_restore()
+            self.referee.forget()
+            self.store.restore(backup, bumped=bumped)
+            self.trace.say("etcd", "restored", f"{seconds:g}")
+            self.kubelets.restart()
+            self.controllers.restart(chance.uniform(0.0, 2.0))
+            for name in sorted(self.schedulers):
+                again = None if name.startswith("twin") else chance.uniform(0.0, 2.0)
+                self.kill_scheduler(name, again)
+
+        self._loop.call_later(chance.uniform(0.5, 30.0), stop)
 
     def start_scheduler(self, name: str, settings: Settings) -> None:
         caller = Caller(name, self.server, self.scheduler_link)

@@ -46,7 +46,7 @@ class Pages:
 
     def first(self, objects: list[Json], version: int, limit: int) -> Json:
         page, rest = objects[:limit], objects[limit:]
-        metadata: Json = {"resourceVersion": str(version)}
+        metadata: Json = {"resourceVersion": str(version - self._store.ahead)}
         if rest:
             self._number += 1
             token = metadata["continue"] = f"page-{self._number}"

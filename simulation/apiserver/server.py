@@ -60,8 +60,12 @@ class ApiServer:
     troubles: Troubles = field(default_factory=Troubles)
     caches: list[WatchCache] = field(init=False)
     pages: Pages = field(init=False)
+    restores: int = 0
+    """How often etcd was restored from a backup."""
     _back_at: float = 0.0
     """When it comes back, if it is gone."""
+    _restored_at: float = 0.0
+    _then: list[Callable[[], None]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.caches = [WatchCache(self.store, self.chance) for _ in range(self.servers)]
@@ -69,7 +73,7 @@ class ApiServer:
 
     async def serve(self, request: Request, connection: Connection) -> None:
         troubles = self.troubles
-        if troubles.down:
+        if troubles.down or request.made < self._restored_at:
             connection.reset()
             return
         if request.method == "GET" and request.params.get("watch") == "true":
@@ -110,12 +114,17 @@ class ApiServer:
         for cache in self.caches:
             cache.close_all()
 
-    async def commit(self, act: Callable[[], T]) -> T:
-        """Carry something out, when etcd does."""
+    async def commit(self, act: Callable[[], T], later: float = 0.0) -> T:
+        """Carry something out, when etcd does; never if it is restored meanwhile."""
+        restores = self.restores
+        if later:
+            await asyncio.sleep(later)
         # It may stall again meanwhile.
         while (left := self.troubles.stalled_until - now()) > 0:  # noqa: ASYNC110
             await asyncio.sleep(left)
         await asyncio.sleep(0.0005 + self.chance.expovariate(1 / 0.001))
+        if restores != self.restores:
+            raise asyncio.CancelledError
         return act()
 
     def restart(self, seconds: float) -> None:
@@ -128,10 +137,21 @@ class ApiServer:
             if until < self._back_at:
                 return
             self.troubles.down = False
+            then, self._then = self._then, []
+            for each in then:
+                self._restored_at = now()
+                each()
             for cache in self.caches:
                 cache.refill()
 
         asyncio.get_running_loop().call_at(until, back)
+
+    def restore(self, seconds: float, act: Callable[[], None]) -> None:
+        """Be gone for a while with etcd, which is restored by `act` before anybody is back."""
+        self.restores += 1
+        self._then.append(act)
+        self.restart(seconds)
+        self.troubles.stalled_until = max(self.troubles.stalled_until, self._back_at)
 
     def _cache(self) -> WatchCache:
         return self.caches[0] if len(self.caches) == 1 else self.chance.choice(self.caches)
@@ -178,9 +198,8 @@ class ApiServer:
             self.trace.say("apiserver", "unsure", f"{request.path}, never")
 
     async def _later(self, act: Callable[[], None], seconds: float) -> None:
-        await asyncio.sleep(seconds)
         try:
-            await self.commit(act)
+            await self.commit(act, seconds)
         except Refused:
             return
 
@@ -189,7 +208,8 @@ class ApiServer:
         if token := params.get("continue"):
             return self.pages.next(token, limit)
         version, cache = params.get("resourceVersion", ""), self._cache()
-        if version not in {"", "0"} and not await cache.reach(int(version)):
+        ahead = self.store.ahead
+        if version not in {"", "0"} and not await cache.reach(int(version) + ahead):
             raise _too_large()
         if not version:
             seen = await self.commit(lambda: [*self.store.all(resource).items()])
@@ -208,9 +228,12 @@ class ApiServer:
         if initial and not self.streams_lists:
             _refuse(connection, Refused(422, "Invalid", "sendInitialEvents: Forbidden"))
             return
-        version = int(params.get("resourceVersion") or "0")
+        if version := int(params.get("resourceVersion") or "0"):
+            version += self.store.ahead
+        # One from a version that etcd has not reached is served, and silent until it has.
+        is_ahead = version > self.store.version and not initial
         wanted = version or await self.commit(lambda: self.store.version)
-        if not await cache.reach(wanted):
+        if not is_ahead and not await cache.reach(wanted):
             _refuse(connection, _too_large())
             return
         if self.troubles.down:
@@ -225,7 +248,7 @@ class ApiServer:
             for obj in cache.all(resource):
                 if not watch.live_only or is_live(obj):
                     connection.piece(added_line(obj))
-            connection.piece(initial_events_end(cache.version))
+            connection.piece(initial_events_end(cache.version - self.store.ahead))
             version = cache.version
         cache.open(watch, version)
         seconds = float(params.get("timeoutSeconds", "1800"))

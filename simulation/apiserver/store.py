@@ -24,6 +24,8 @@ PATHS: Final = {
 }
 FIRST_VERSION: Final = 1_000
 KEPT_EVENTS: Final = 100_000
+RESTORE: Final = "restore"
+"""Who makes the changes that a restore comes down to."""
 
 
 class Refused(Exception):  # noqa: N818 - a refusal is an answer
@@ -48,6 +50,20 @@ class Change:
     new: Json | None
     by: str
     """Who asked for it."""
+    ahead: int = 0
+
+    @property
+    def shown(self) -> int:
+        """Return the version as clients see it."""
+        return self.version - self.ahead
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Backup:
+    """What etcd had at some moment, and its version as clients saw it."""
+
+    shown: int
+    objects: Mapping[str, Mapping[str, Json]]
 
 
 class Store:
@@ -55,6 +71,9 @@ class Store:
 
     def __init__(self) -> None:
         self.version = FIRST_VERSION
+        """Goes on when etcd is restored, so that changes have one order."""
+        self.ahead = 0
+        """By how much that is more than what clients see, which goes back."""
         self.compacted = FIRST_VERSION
         self.history: list[Change] = []
         self.observers: list[Callable[[Change], None]] = []
@@ -110,7 +129,33 @@ class Store:
         found = self.get(resource, key)
         self.version += 1
         del self._objects[resource][key]
-        self._tell(Change(self.version, resource, key, found, None, by))
+        self._tell(Change(self.version, resource, key, found, None, by, self.ahead))
+
+    def back_up(self, others: int = 0) -> Backup:
+        """Copy what there is; `others` are writes that nobody here watches, and that come next."""
+        copy = {name: {**each} for name, each in self._objects.items()}
+        backup = Backup(self.version - self.ahead, copy)
+        self.version += others
+        # So that servers hear of the version.
+        self._tell(Change(self.version, "leases", "", None, None, "others", self.ahead))
+        return backup
+
+    def restore(self, backup: Backup, *, bumped: bool = False) -> None:
+        """Be as in a backup: what differs is told as changes, and versions are given out again.
+
+        Unless they are `bumped` beyond those that there were, as `etcdutl --bump-revision` does.
+        """
+        before, self._objects = (
+            self._objects,
+            {name: {**each} for name, each in backup.objects.items()},
+        )
+        changes = [*_differences(before, self._objects)]
+        if not bumped:
+            self.ahead = self.version + len(changes) - backup.shown
+        for resource, key, old, new in changes:
+            self.version += 1
+            self._tell(Change(self.version, resource, key, old, new, RESTORE, self.ahead))
+        self.compact()
 
     def compact(self) -> None:
         """Forget everything but the present."""
@@ -127,11 +172,11 @@ class Store:
 
     def _write(self, resource: str, key: str, obj: Json, by: str) -> Json:
         self.version += 1
-        metadata = {**obj["metadata"], "resourceVersion": str(self.version)}
+        metadata = {**obj["metadata"], "resourceVersion": str(self.version - self.ahead)}
         obj = {**obj, "metadata": metadata}
         old = self._objects[resource].get(key)
         self._objects[resource][key] = obj
-        self._tell(Change(self.version, resource, key, old, obj, by))
+        self._tell(Change(self.version, resource, key, old, obj, by, self.ahead))
         return obj
 
     def _tell(self, change: Change) -> None:
@@ -141,6 +186,20 @@ class Store:
             self.compacted = self.history[0].version - 1
         for observer in self.observers:
             observer(change)
+
+
+def _differences(
+    before: Mapping[str, Mapping[str, Json]], after: Mapping[str, Mapping[str, Json]]
+) -> Iterator[tuple[str, str, Json | None, Json | None]]:
+    """Yield resource, key, old and new: what differs goes, and comes as it was."""
+    for resource in PATHS:
+        was, is_ = before[resource], after[resource]
+        for key in sorted({*was, *is_}):
+            old, new = was.get(key), is_.get(key)
+            if old is not None and old is not new:
+                yield resource, key, old, None
+            if new is not None and old is not new:
+                yield resource, key, None, new
 
 
 def key_of(obj: Json) -> str:

@@ -38,6 +38,8 @@ class Watch:
     live_only: bool
     """The field selector that leaves out pods that have ended."""
     say: Say
+    version: int = 0
+    """From which it begins, perhaps one that the server has not reached: till then it is silent."""
     timers: list[asyncio.TimerHandle] = field(default_factory=list)
 
     def close(self) -> None:
@@ -120,6 +122,7 @@ class WatchCache:
         """Replay what came after a version, and follow; 410 when that is forgotten."""
         if version < self._oldest:
             raise Refused(410, "Expired", f"too old resource version: {version}")
+        watch.version = version
         self.watches.append(watch)
         if self._chance.random() < self.repeats:
             version -= self._chance.randrange(REPEATED)
@@ -135,7 +138,8 @@ class WatchCache:
 
         def bookmark() -> None:
             if watch in self.watches:
-                watch.say(_line("BOOKMARK", {"metadata": {"resourceVersion": str(self.version)}}))
+                if self.version >= watch.version:
+                    watch.say(_bookmark(self.version - self._store.ahead))
                 self.keep_bookmarking(watch)
 
         pause = BOOKMARK_SECONDS * self._chance.uniform(0.9, 1.0)
@@ -182,7 +186,8 @@ class WatchCache:
             self._oldest = max(self._oldest, ring[0].version)
         ring.append(change)
         for watch in [each for each in self.watches if each.resource == change.resource]:
-            self._pass_on(watch, change)
+            if change.version > watch.version:
+                self._pass_on(watch, change)
         waiting, self._caught_up = self._caught_up, []
         for version, reached in waiting:
             if version > self.version:
@@ -211,12 +216,16 @@ def event_line(change: Change, *, live_only: bool) -> bytes | None:
     if was is None:
         return None
     gone = change.new if change.new is not None else was
-    metadata = {**gone["metadata"], "resourceVersion": str(change.version)}
+    metadata = {**gone["metadata"], "resourceVersion": str(change.shown)}
     return _line("DELETED", {**gone, "metadata": metadata})
 
 
 def _line(kind: str, obj: Json) -> bytes:
     return encode({"type": kind, "object": obj}) + b"\n"
+
+
+def _bookmark(version: int) -> bytes:
+    return _line("BOOKMARK", {"metadata": {"resourceVersion": str(version)}})
 
 
 def added_line(obj: Json) -> bytes:

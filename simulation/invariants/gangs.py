@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
-from simulation.apiserver.store import Change, Json, Store, is_live
+from simulation.apiserver.store import RESTORE, Change, Json, Store, is_live
 from simulation.invariants.broken import BrokenError
 from simulation.invariants.writers import is_extender
 
@@ -60,7 +60,8 @@ class Gangs:
             case "podgroups" if change.old is None and change.new is not None:
                 policy = change.new["spec"]["schedulingPolicy"]
                 if "gang" in policy:
-                    self._gangs[change.key] = _Gang(policy["gang"]["minCount"])
+                    excused = change.by == RESTORE
+                    self._gangs[change.key] = _Gang(policy["gang"]["minCount"], excused=excused)
             case "podgroups" if change.new is None and change.key in self._gangs:
                 gang = self._gangs.pop(change.key)
                 if not gang.whole:

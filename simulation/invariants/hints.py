@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import msgspec
 
-from simulation.apiserver.store import Change, Store, is_live
+from simulation.apiserver.store import RESTORE, Change, Store, is_live
 from simulation.apiserver.verbs import NOMINATED
 from simulation.invariants.broken import BrokenError
 from simulation.invariants.writers import is_extender
@@ -108,6 +108,8 @@ class Hints:
         if after == (known and known.node):
             return
         self._nominated.pop(uid, None)
+        if change.by == RESTORE:
+            return  # Nobody knows any more whose it was.
         ours = is_extender(change.by)
         if ours and known is not None and not is_extender(known.by):
             about = f"{change.key} to {after}, from {known.node} by {known.by}"

@@ -16,7 +16,7 @@ from typing import Final, Protocol
 import msgspec
 
 from simulation.apiserver.requests import EVICTS, pod_key
-from simulation.apiserver.store import Change, Json, Store, is_live, key_of
+from simulation.apiserver.store import RESTORE, Change, Json, Store, is_live, key_of
 from simulation.apiserver.verbs import mark_of
 from simulation.invariants.broken import BrokenError
 from simulation.invariants.writers import is_extender
@@ -166,6 +166,13 @@ class Preemptions:
             ):
                 yield known.pod, node, [*last.leaving]
 
+    def forget(self) -> None:
+        """Know of no victims, as etcd is about to be restored: some are back, or not marked yet."""
+        for known in self._pods.values():
+            known.sets.clear()
+        self._leaving.clear()
+        self._preemptors.clear()
+
     # What is sent
 
     def note_sent(self, by: str, method: str, path: str, body: bytes) -> None:
@@ -234,6 +241,9 @@ class Preemptions:
         if new is None or not is_live(new):
             self._forget(uid, now)
             return
+        if change.by == RESTORE:
+            self._pods[uid] = Known(new)
+            self._pods[uid].note_mark(new, now)
         known = self._pods.setdefault(uid, Known(new))
         was_going = "deletionTimestamp" in known.pod["metadata"]
         known.pod = new
@@ -314,7 +324,9 @@ class Preemptions:
                 if not victims.leaving:
                     victims.emptied = now
         while self._over and self._over[0][0] < now - REMEMBERED_SECONDS:
-            self._pods.pop(self._over.popleft()[1], None)
+            _, uid = self._over.popleft()
+            if (over := self._pods.get(uid)) is not None and over.gone is not None:
+                del self._pods[uid]
 
     def _break(self, name: str, about: str, *words: str) -> None:
         self._judge.broken.append(BrokenError(name, about, words))

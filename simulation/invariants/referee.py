@@ -15,7 +15,7 @@ from typing import Final
 
 import msgspec
 
-from simulation.apiserver.store import Change, Json, Store, is_live, key_of
+from simulation.apiserver.store import RESTORE, Change, Json, Store, is_live, key_of
 from simulation.invariants import quotas
 from simulation.invariants.annotated import (
     MOST,
@@ -55,6 +55,8 @@ class Placed:
     """Whom it was bound by, whichever of its lives that was."""
     since: float
     until: float | None = None
+    undone: bool = False
+    """Gone because etcd was restored."""
 
 
 class Referee:
@@ -91,7 +93,8 @@ class Referee:
         """Whether schedulers bind, and the extender enforces rules in annotations at filter."""
         self.limited = False
         """Whether a pod in the scope of quotas needs one."""
-        self._gone: deque[Placed] = deque()
+        self._gone: deque[tuple[str, Placed]] = deque()
+        """Uids and pods."""
         self._clock = clock
         self._alive = alive
         self._unknown_since = unknown_since
@@ -150,9 +153,13 @@ class Referee:
         if new is None or not is_live(new):
             placed = self._displace(uid)
             if placed is not None:
-                self._gone.append(replace(placed, until=now))
-            while self._gone and (self._gone[0].until or 0.0) < now - REMEMBERED_SECONDS:
+                undone = change.by == RESTORE
+                self._gone.append((uid, replace(placed, until=now, undone=undone)))
+            while self._gone and (self._gone[0][1].until or 0.0) < now - REMEMBERED_SECONDS:
                 self._gone.popleft()
+            return
+        if change.by == RESTORE:
+            self._restore(change.key, uid, new)
             return
         node = new["spec"].get("nodeName")
         if node and uid not in self.placed:
@@ -161,6 +168,25 @@ class Referee:
             self._take_rules(uid, self.kinds.of(new))
         elif self.assisted and old is not None and has_record(new) and not has_record(old):
             self._take_rules(uid, self.kinds.of(new), self._clock())
+
+    def forget(self) -> None:
+        """Know of nothing under way, as etcd is about to be restored: that is never carried out."""
+        self.sent.clear()
+        self.preemptions.forget()
+
+    def _restore(self, key: str, uid: str, new: Json) -> None:
+        """Take a pod as a backup has it; who has bound it knows that, as no bind is decided before.
+
+        For that the extender asks the server where it stands once a connection broke.
+        """
+        node = new["spec"].get("nodeName")
+        if node:
+            gone = (each for other, each in reversed(self._gone) if other == uid)
+            kind = self.kinds.of(new if not self.assisted or has_record(new) else unannotated(new))
+            found = next(gone, None) or Placed(
+                key, kind, node, ours=False, by="", since=self._clock()
+            )
+            self._place(uid, replace(found, kind=kind, node=node, until=None, undone=False))
 
     def _take_rules(self, uid: str, kind: Kind, since: float | None = None) -> None:
         """Let a placed pod keep others away as its kind says, whatever it did before."""
@@ -404,7 +430,7 @@ class Referee:
     def _may_have_company(self, placed: Placed, at: float, without: tuple[str, ...]) -> bool:
         there = [each for uid, each in self.placed.items() if uid not in without]
         since = self.known_since(at=at)
-        left = [each for each in self._gone if (each.until or 0.0) >= since]
+        left = [each for _, each in self._gone if (each.until or 0.0) >= since and not each.undone]
         known = self._known(placed, at, without)
         sure = [each for each in known if each.until is None]
         return any(

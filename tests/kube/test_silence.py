@@ -196,6 +196,31 @@ def test_a_restored_history_that_has_passed_what_is_known_is_seen_after_an_outag
 
 
 @pytest.mark.parametrize(
+    "in_stream",
+    [pytest.param(False, id="by a plain 410"), pytest.param(True, id="by an event")],
+)
+def test_from_versions_that_a_restore_has_bumped_no_watch_goes_on_and_nothing_is_certain(
+    in_stream: bool,
+) -> None:
+    async def main() -> None:
+        async with watched(OBJECTS, chance=lambda: 0.999) as there:
+            backup = lose_the_latest(there)
+            await there.until(lambda: there.equal, 1.0)
+            port, known = there.api.port, there.api.version
+            await there.api.stop()
+            await asyncio.sleep(3.0)
+            there.api.restore(backup)
+            there.api.version = known + 1000
+            for each in there.at.values():
+                each.compacted, each.expires_in_stream = there.api.version, in_stream
+            await there.api.start(port)
+            assert await there.until(lambda: there.source.picture.certain, 30.0) < 10.0
+            assert there.equal
+
+    run_virtually(main())
+
+
+@pytest.mark.parametrize(
     ("closes", "least", "most"),
     [
         pytest.param(False, 70.0, 90.0, id="as soon as a watch is given up"),

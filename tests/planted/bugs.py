@@ -818,6 +818,14 @@ BUGS = (
         "kube/test_silence.py::test_what_is_known_is_uncertain_for_a_moment_after_a_watch",
     ),
     Bug(
+        "what is known is certain before the watch goes on",
+        "core.kube.reflector",
+        "                    lost_at = None\n",
+        "                    lost_at = None\n                    self.certain.set()\n",
+        "kube/test_silence.py"
+        "::test_from_versions_that_a_restore_has_bumped_no_watch_goes_on_and_nothing_is_certain",
+    ),
+    Bug(
         "what is known is certain before the history was checked",
         "core.kube.reflector",
         "                if lost_at is not None:\n",

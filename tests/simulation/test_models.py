@@ -14,13 +14,13 @@ from extender.core.controllers.history import MOST, History
 from extender.core.model.lru_cache import CountedCache, LruCache
 from simulation.annotating_plan import ANNOTATING_USERS
 from simulation.apiserver.server import ApiServer
-from simulation.apiserver.store import Store
+from simulation.apiserver.store import RESTORE, Change, Json, Store
 from simulation.apiserver.watches import Watch
 from simulation.evicting_plan import EVICTING_FAULTS, EVICTING_USERS
 from simulation.invariants.broken import BrokenError
 from simulation.invariants.preemptions import Known
 from simulation.invariants.registries import check_registries
-from simulation.loop import simulate
+from simulation.loop import simulate, spawn
 from simulation.plan import make_plan
 from simulation.repairing_plan import REPAIRING_USERS
 from simulation.scaling_plan import SCALING_USERS
@@ -28,7 +28,7 @@ from simulation.scheduler.cache import Cache
 from simulation.scheduler.objects import PodInfo, pod_info
 from simulation.setbacks_plan import BESIDE
 from simulation.templates import namespace, node, pod, template
-from simulation.themes import FAULTS, USERS
+from simulation.themes import FAULTS, RESTORE_ETCD, USERS
 from simulation.trace import Trace
 
 
@@ -85,6 +85,56 @@ def test_a_server_that_is_restarted_twice_comes_back_once() -> None:
         assert heard.names == ["a"], "nothing is refilled under a watch that is open"
 
     simulate(play())
+
+
+@pytest.mark.parametrize(
+    ("bumped", "told"),
+    [
+        pytest.param(False, {"b": 1002, "c": 1003}, id="used again"),
+        pytest.param(True, {"b": 1002, "c": 1007}, id="raised"),
+    ],
+)
+def test_a_restore_takes_versions_back_and_tells_what_differs_in_order(
+    bumped: bool, told: dict[str, int]
+) -> None:
+    async def play() -> None:
+        store, front = servers(1)
+        seen: list[Change] = []
+        store.observers.append(seen.append)
+        for name in ("a", "b"):
+            store.create("namespaces", namespace(name, "blue"), "users")
+        backup = store.back_up()
+        store.remove("namespaces", "b", "users")
+        store.create("namespaces", namespace("lost", "blue"), "users")
+
+        under_way = [
+            spawn(front.commit(lambda: store.remove("namespaces", "a", "users"), later), "users")
+            for later in (0.0, 3.4)
+        ]
+        await asyncio.sleep(0)
+        front.restore(3.0, lambda: store.restore(backup, bumped=bumped))
+        await asyncio.sleep(3.5)
+        assert all(each.cancelled() for each in under_way), "they are never carried out"
+
+        restored = [each for each in seen if each.by == RESTORE]
+        assert [(each.key, each.new is None) for each in restored] == [("b", False), ("lost", True)]
+        assert sorted(each.version for each in seen) == [each.version for each in seen]
+        made = store.create("namespaces", namespace("c", "blue"), "users")
+        objects = [store.get("namespaces", "b"), made]
+        assert {each["metadata"]["name"]: version_of(each) for each in objects} == told
+        heard = Heard()
+        ahead = store.version + 2
+        front.caches[0].open(Watch("namespaces", False, heard.say), ahead)  # noqa: FBT003
+        for name in ("d", "e", "f"):
+            store.create("namespaces", namespace(name, "blue"), "users")
+        await asyncio.sleep(1.0)
+        assert heard.names == ["f"], "silent up to the version that it was opened from"
+
+    simulate(play())
+
+
+def version_of(obj: Json) -> int:
+    return int(obj["metadata"]["resourceVersion"])
 
 
 def test_events_are_repeated_now_and_when_a_watch_is_opened() -> None:
@@ -172,7 +222,7 @@ def test_everything_that_can_happen_happens_in_some_plan() -> None:
         "gang wave",
         "hidden places",
     }
-    assert happens == users | {*FAULTS, *EVICTING_FAULTS}
+    assert happens == users | {*FAULTS, *EVICTING_FAULTS, RESTORE_ETCD}
 
 
 def _scheduled(name: str, port: int, priority: int = 0, **status: str) -> PodInfo:

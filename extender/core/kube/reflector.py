@@ -14,7 +14,8 @@ The rules are those of client-go's reflector (tools/cache/reflector.go), but for
   is listed, by a consistent read. A server that was restored from a backup accepts a watch from a
   version that it has not reached, and says nothing on it, no bookmark either.
 - After a connection broke, and before anybody believes that versions have gone back, the server is
-  asked where it stands (`_has_gone_back`): one object, by a consistent read.
+  asked where it stands (`_has_gone_back`): one object, by a consistent read. A restore may have
+  raised its versions as well; then no watch goes on from before.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from typing import Final, Generic, NoReturn, TypeVar
 
 from extender.core.errors import ExtenderError
@@ -39,7 +40,7 @@ from extender.core.kube.failures import (
     end_of_watch,
     why_relist,
 )
-from extender.core.kube.frames import Resource, Skip
+from extender.core.kube.frames import Event, Resource, Skip
 from extender.core.kube.limits import USUAL_TIMEOUTS
 from extender.core.kube.mirroring import Mirror, Sink, is_older
 from extender.core.kube.observers import RepeatingLog
@@ -62,6 +63,9 @@ T = TypeVar("T")
 
 _LOST: Final = frozenset((Restart.BROKEN, Restart.IDLE, Restart.UNREACHABLE))
 """Ends of a watch after which the server need not be the one that it was."""
+
+_GOES_ON_SECONDS: Final = 0.2
+"""A server that cannot go on from a version says so as it answers the watch, or at once after."""
 
 _NO_FAILURES: Final = frozenset((Relist.SILENT, Relist.RESTORED))
 """Reasons for a list that are not in a server's having failed, and are rare by themselves."""
@@ -87,7 +91,7 @@ class Reflector(Generic[T]):
         """Set when the first list has been taken over; a later break does not clear it."""
         self.certain = asyncio.Event()
         """Set while a watch goes on from what the server is known to have: not from a broken
-        connection until the server was asked where it stands, or listed."""
+        connection until the server was asked where it stands and goes on from there, or listed."""
         self._client = client
         self._sink = sink
         self._promised = promised
@@ -203,7 +207,6 @@ class Reflector(Generic[T]):
                 if lost_at is not None:
                     await self._check_history(lost_at)
                     lost_at = None
-                    self.certain.set()
                 await self._watch(self._quiet_seconds())
                 end = WatchEnd(Restart.ENDED, "ended")
             except ExtenderError as failure:
@@ -242,7 +245,22 @@ class Reflector(Generic[T]):
     async def _watch(self, quiet: float) -> None:
         seconds = self._settings.watch + int(self._settings.watch * self._timing.chance())
         patience = Patience(self._client.timeouts.idle, IdleStreamError, first=quiet)
-        stream = self._lister.events(self.mirror.version, seconds=seconds, patience=patience)
+        with contextlib.ExitStack() as ends:
+            stream = self._lister.events(
+                self.mirror.version,
+                seconds=seconds,
+                patience=patience,
+                opened=lambda: self._be_certain_soon(ends),
+            )
+            await self._take(stream, patience)
+
+    def _be_certain_soon(self, ends: contextlib.ExitStack) -> None:
+        """Be certain once a watch has gone on for a moment, unless it ends before."""
+        if not self.certain.is_set():
+            loop = asyncio.get_running_loop()
+            ends.callback(loop.call_later(_GOES_ON_SECONDS, self.certain.set).cancel)
+
+    async def _take(self, stream: AsyncGenerator[Event, None], patience: Patience) -> None:
         async with contextlib.aclosing(stream):
             slices = ObjectSlices(self._timing.clock)
             async for event in stream:

@@ -144,12 +144,19 @@ class Lister(Generic[T]):
         await snapshot.take(self.resource, metadata, raw, self.skipped)
 
     async def events(
-        self, version: str, *, seconds: int, patience: Patience, initial: bool = False
+        self,
+        version: str,
+        *,
+        seconds: int,
+        patience: Patience,
+        initial: bool = False,
+        opened: Callable[[], None] = lambda: None,
     ) -> AsyncGenerator[Event, None]:
         """Yield what happened after `version`, until the server ends it after about `seconds`.
 
         With `initial`, everything that exists comes first, then a bookmark that says so. What shows
-        that there is progress, and renews the patience, is for the caller to tell.
+        that there is progress, and renews the patience, is for the caller to tell. `opened` hears
+        of the answer, before anything of what it says.
 
         A line that is no event, an ERROR event and a failed connection end the stream, as
         exceptions of `failures`: what comes after a line that nobody can read must not pass for all
@@ -165,6 +172,7 @@ class Lister(Generic[T]):
         if initial:
             params |= {"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan"}
         async with self.client.stream(self.resource.path, params) as lines:
+            opened()
             with patience.with_stream(lines):
                 async for line in lines:
                     try:

@@ -11,12 +11,14 @@ import extender.features.binding.binder
 import extender.features.binding.binds
 import extender.features.binding.rules
 from extender.core.cluster.state import ClusterState
+from extender.core.kube.watchers import Watchers
 from extender.core.model.objects import Pod
 from extender.core.verbs.plugins import Plugins
 from extender.features.binding.binder import Binder
 from extender.features.binding.outcome import BindOutcome, Bound
 from extender.features.binding.rules import BindVerdict, Decision
 from simulation.templates import GROUPS
+from simulation.themes import RESTORES
 from tests.simulation.planting import Planted
 
 Patch = pytest.MonkeyPatch
@@ -108,7 +110,14 @@ def _binds_unlooked_at_in_one_profile(patch: Patch) -> None:
     patch.setattr(extender.features.binding.binds, "may_bind", trusting)
 
 
+def _asks_nobody_where_it_stands(patch: Patch) -> None:
+    patch.setattr(Watchers, "certain", True)
+
+
 PLANTED: Mapping[str, Planted] = {
+    "binds though the connection broke": Planted(
+        _asks_nobody_where_it_stands, {MEET, LONELY}, lambda plan: plan.setup.theme == RESTORES
+    ),
     "keeps the places of a gang that is refused": Planted(
         _keeps_places_of_those_refused_together,
         {"gang bound in part", WAIT, *ENDLESS},
