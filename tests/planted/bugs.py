@@ -813,9 +813,17 @@ BUGS = (
     Bug(
         "what is known is certain though the connection broke",
         "core.kube.reflector",
-        "                self.certain.clear()\n",
-        "",
+        "                lost_at = self._timing.clock()\n                self.certain.clear()\n",
+        "                lost_at = self._timing.clock()\n",
         "kube/test_silence.py::test_what_is_known_is_uncertain_for_a_moment_after_a_watch",
+    ),
+    Bug(
+        "what is known is certain though a proxy answers for the server",
+        "core.kube.reflector",
+        "                if reason not in _STANDS:\n                    self.certain.clear()\n",
+        "",
+        "kube/test_silence.py"
+        "::test_a_restore_is_seen_where_the_end_of_the_watch_did_not_tell_of_it",
     ),
     Bug(
         "what is known is certain before the history was checked",

@@ -63,6 +63,10 @@ T = TypeVar("T")
 _LOST: Final = frozenset((Restart.BROKEN, Restart.IDLE, Restart.UNREACHABLE))
 """Ends of a watch after which the server need not be the one that it was."""
 
+_STANDS: Final = frozenset((Relist.EXPIRED, Relist.SILENT))
+"""Reasons for a list after which the server is still the one that it was, as far as one can tell. A
+proxy may answer in the place of one that is away, with 502 say."""
+
 _NO_FAILURES: Final = frozenset((Relist.SILENT, Relist.RESTORED))
 """Reasons for a list that are not in a server's having failed, and are rare by themselves."""
 
@@ -87,7 +91,7 @@ class Reflector(Generic[T]):
         """Set when the first list has been taken over; a later break does not clear it."""
         self.certain = asyncio.Event()
         """Set while a watch goes on from what the server is known to have: not from a broken
-        connection until the server was asked where it stands, or listed."""
+        connection, or a request that failed, until it was asked where it stands, or listed."""
         self._client = client
         self._sink = sink
         self._promised = promised
@@ -132,6 +136,8 @@ class Reflector(Generic[T]):
                 await self._follow()
             except ExtenderError as failure:
                 reason, retry_after = why_relist(failure)
+                if reason not in _STANDS:
+                    self.certain.clear()
                 quiet = reason is Relist.SILENT
                 (self._silences if quiet else self._log).warning(f"listing again: {failure}")
                 if reason not in _NO_FAILURES:
