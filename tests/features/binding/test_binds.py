@@ -129,6 +129,7 @@ class BindRig:
         hooks: Callable[[ClusterState, Metrics], Sequence[Hook]] = lambda *_: (),
     ) -> None:
         self.now = 0.0
+        self.picture, self.unready = picture, unready
         self.api = ApiServer()
         self.api.take = self._take
         self.state: ClusterState = state_of(NODES, [], pods)
@@ -141,11 +142,11 @@ class BindRig:
             metrics,
             plugins,
             helpers=made,
-            unready=lambda: unready,
+            unready=lambda: self.unready,
             in_flight=self.in_flight,
             pods=PodReader(facets=every_facet(), rules=RULES),
         )
-        requests = requests_of(self.state, metrics, unready=lambda: unready, hooks=made)
+        requests = requests_of(self.state, metrics, unready=lambda: self.unready, hooks=made)
         row = Placing.metrics(metrics.make)
         self.binds = Binds(
             requests,
@@ -453,6 +454,55 @@ async def test_a_bind_that_waited_is_decided_by_what_the_pod_is_by_then(
         pair.both.set()
         await answer
     assert len(rig.api.bound) == stands
+    assert mismatches(rig.state) == []
+
+
+def lose_the_connection(rig: BindRig) -> None:
+    assert isinstance(rig.picture, Broken)
+    rig.picture.certain = False
+
+
+def stand_still(rig: BindRig) -> None:
+    rig.unready = "the process stood still"
+
+
+@pytest.mark.parametrize(
+    ("meanwhile", "says"),
+    [
+        pytest.param(lambda _: None, "", id="nothing"),
+        pytest.param(lose_the_connection, "broke", id="the connection breaks"),
+        pytest.param(stand_still, "stood still", id="the machine is suspended"),
+        pytest.param(
+            lambda rig: rig.state.remove_pod("default/near", "default-near"),
+            "is gone",
+            id="it is gone",
+        ),
+        pytest.param(
+            lambda rig: rig.state.upsert_pod(model_pod(NEAR.labels(app="web"))),
+            "anti-affinity",
+            id="a label by which the other excludes it",
+        ),
+    ],
+)
+async def test_a_bind_that_waited_for_its_company_is_decided_by_what_is_so_by_then(
+    meanwhile: Callable[[BindRig], None], says: str
+) -> None:
+    rig, pair = BindRig(ONE, NEAR, picture=Broken(asyncio.Event().wait, certain=True)), Pair()
+    rig.binds._company = pair
+    rig.api.gate = asyncio.Event()
+    near, one = (
+        asyncio.create_task(rig.binds.answer(orjson.dumps(binding(each, "a"))))
+        for each in (NEAR, ONE)
+    )
+    async with asyncio.timeout(WAIT):
+        await rig.api.arrived.wait()
+        assert pair.stand == [True, True]
+        meanwhile(rig)
+        rig.api.gate.set()
+        await one
+        answer = orjson.loads(await near)["Error"]
+    assert says in answer if says else not answer
+    assert len(rig.api.bound) == 1 + (not says)
     assert mismatches(rig.state) == []
 
 
@@ -817,9 +867,8 @@ async def test_nothing_is_bound_before_the_cluster_is_known(aiohttp_client: Any)
 class Broken:
     """What is known of a server to which the connection broke."""
 
-    certain = False
-
-    def __init__(self, until: Callable[[], Awaitable[object]]) -> None:
+    def __init__(self, until: Callable[[], Awaitable[object]], *, certain: bool = False) -> None:
+        self.certain = certain
         self._until = until
 
     async def wait_certain(self) -> None:
