@@ -53,6 +53,8 @@ class ClusterState(ClusterView):
         same = old if old is not None and old.uid == pod.uid else None
         if same is not None:
             pod = pod.after(same)
+        elif old is not None:
+            self._tell_of(old.uid)
         pod = self._as_judged(pod, same)
         if same is not None and pod.is_but_for_running(same):
             self._note_run(same, pod)
