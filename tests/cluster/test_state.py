@@ -403,7 +403,8 @@ def test_a_pod_that_stays_goes_for_whom_it_was_marked_last() -> None:
 @pytest.mark.parametrize("now", [WEB, WEB.uid("successor"), WEB.phase("Failed"), None])
 def test_who_observes_pods_hears_of_each_of_which_something_is_shown(now: Json | None) -> None:
     state = cluster(WEB)
-    uid, told = model_pod(WEB).uid, []
+    uid = model_pod(WEB).uid
+    told: list[str] = []
     state.pod_observers.append(told.append)
     if now is None:
         state.remove_pod("default/web", uid)
