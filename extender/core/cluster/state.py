@@ -243,6 +243,12 @@ class ClusterState(ClusterView):
             for claim in [each for each in reservation.claims if each.ended]:
                 self._reservations.hold(claim, deadline)
 
+    def doubt_bind(self, pod: Pod) -> None:
+        """Note that a list shows a pod without a node: its place is held, and supports no other."""
+        for reservation in self._reservations.of(pod.key, pod.uid):
+            self.version += reservation.confirmed
+            reservation.confirmed = False
+
     def expire(self, now: float) -> list[Pod]:
         """Release the reservations that nothing settled in time; return their pods.
 

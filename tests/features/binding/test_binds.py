@@ -22,11 +22,13 @@ from extender.core.cluster.ledgers.reservations import (
 )
 from extender.core.cluster.state import ClusterState
 from extender.core.errors import ExtenderError
+from extender.core.kube.watchers import StateSink
 from extender.core.metrics import Metrics
 from extender.core.model.objects import Pod as ModelPod
 from extender.core.model.objects import SeenPod
 from extender.core.model.verdict import AnyReason
 from extender.core.ports import Attempt, BetterNode, Hook
+from extender.core.resources import PODS
 from extender.core.source import Certainty, StillPicture
 from extender.core.verbs.interaction import interact
 from extender.core.verbs.plugins import Plugins
@@ -354,6 +356,17 @@ async def test_for_company_that_no_bind_can_bring_any_more_nobody_waits(
         await asyncio.sleep(0)
     assert answer.done()
     assert "may not come to be bound" in orjson.loads(answer.result())["Error"]
+
+
+async def test_a_bind_that_a_restored_etcd_has_undone_supports_no_other() -> None:
+    rig = BindRig(ONE, NEAR)
+    answers = []
+    for shown, asks in ((None, ONE), (ONE, NEAR), (ONE.on("a"), NEAR)):
+        if shown is not None:
+            StateSink(rig.state, PODS).put(model_pod(shown))
+        answers.append(orjson.loads(await rig.binds.answer(orjson.dumps(binding(asks, "a")))))
+    why = "default/one, which it must be near, may not come to be bound"
+    assert [each["Error"] for each in answers] == ["", why, ""]
 
 
 class Pair(Hook):
