@@ -832,4 +832,11 @@ BUGS = (
         "                if lost_at is not None:\n                    self.certain.set()\n",
         "kube/test_silence.py::test_a_restore_is_seen_as_soon_as_the_server_is_back",
     ),
+    Bug(
+        "a class with very many labels is not found by them",
+        "core.cluster.counts.class_index",
+        "_each_in(chain(bags, (self._wide,)))",
+        "_each_in(bags)",
+        "cluster/test_steps.py::test_a_pod_is_found_by_each_of_its_labels_however_many_it_has",
+    ),
 )
