@@ -8,6 +8,7 @@ from typing import Generic, TypeAlias, TypeVar
 
 from extender.core.model.labels import NO_LABELS, Labels, Operator, Selector
 from extender.core.model.pod_affinity import PodSelector
+from extender.core.model.signed import shift
 
 _IN, _EXISTS = Operator.IN, Operator.EXISTS
 
@@ -35,8 +36,8 @@ class SelectorIndex(Generic[T]):
     namespaces, those under which there is least by then: who files very many cannot choose what
     others have to look through. A look-up touches the selectors that are under labels of the pod
     and of its namespace, and those that ask for none. It looks for the keys that selectors name
-    among the pod's labels, or the other way round where a pod has fewer labels: a pod may have
-    20,000 of which nobody speaks. Items need identity only.
+    among these labels, or the other way round where there are fewer labels: a pod may have 20,000
+    that no selector names, and so may a namespace. Items need identity only.
     """
 
     def __init__(self) -> None:
@@ -44,8 +45,8 @@ class SelectorIndex(Generic[T]):
         """Selectors that look-ups had to try so far."""
         self._filed: dict[_Where, dict[str | None, dict[str | None, _Filed[T]]]] = {}
         """By the parts of a bucket one after the other, so that keys can be gone through."""
-        self._by_space = 0
-        """How many places are labels of namespaces."""
+        self._spaces: dict[str | None, int] = {}
+        """How many places are labels of namespaces, by key."""
 
     @property
     def is_empty(self) -> bool:
@@ -60,7 +61,8 @@ class SelectorIndex(Generic[T]):
             keys = self._filed.get(where)
             if keys is None:
                 keys = self._filed[where] = {}
-                self._by_space += isinstance(where, tuple)
+                if isinstance(where, tuple):
+                    shift(self._spaces, where[0], 1)
             keys.setdefault(key, {}).setdefault(value, {})[id(item)] = (pods, item)
 
     def remove(self, pods: PodSelector, item: T) -> None:
@@ -75,7 +77,8 @@ class SelectorIndex(Generic[T]):
                 del keys[key]
             if not keys:
                 del self._filed[where]
-                self._by_space -= isinstance(where, tuple)
+                if isinstance(where, tuple):
+                    shift(self._spaces, where[0], -1)
 
     def _held(self, buckets: Sequence[Bucket]) -> int:
         return sum(len(self._bucket(each)) for each in buckets)
@@ -130,9 +133,10 @@ class SelectorIndex(Generic[T]):
     ) -> Iterator[_Filed[T]]:
         """Yield the buckets that a pod looks into; the index may change meanwhile."""
         places: list[_Where] = [namespace, None]
-        if self._by_space:
-            for each in namespace_labels.items():
-                places += each, (each[0], None)
+        spaces = self._spaces
+        for key in spaces if len(spaces) <= len(namespace_labels) else namespace_labels:
+            if key is not None and (value := namespace_labels.get(key)) is not None:
+                places += (key, value), (key, None)
         for where in places:
             keys = self._filed.get(where)
             if not keys:
