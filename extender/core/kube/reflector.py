@@ -162,6 +162,7 @@ class Reflector(Generic[T]):
                 "%s: versions have gone back from %s to %s: was etcd restored from a backup?",
                 *(self.name, self.mirror.version, snapshot.version),
             )
+            self.certain.clear()
         await self.mirror.replace(snapshot)
         for (key, uid), seen_at in self._promised().items():
             shown = (key, uid) in before or _is_as_new(snapshot.version, seen_at)
