@@ -295,6 +295,35 @@ def test_the_index_finds_a_superset_of_the_classes_that_match() -> None:
     assert (len(index), index.candidates(term.pods)[0]) == (0, 0)
 
 
+def both_ways(conditions: int, number: int = 0) -> Json:
+    """Build a term of which half of the conditions are about namespaces."""
+    half = range(number, number + conditions // 2)
+    labels = {"matchExpressions": [requirement(f"label-{each}", "Exists") for each in half]}
+    spaces = {"matchExpressions": [requirement(f"space-{each}", "Exists") for each in half]}
+    return term(HOST, labels, namespaceSelector=spaces)
+
+
+@pytest.mark.parametrize(
+    "terms",
+    [
+        pytest.param([both_ways(OF_RULES.conditions - 2)], id="one of very many conditions"),
+        pytest.param([both_ways(16, n) for n in range(OF_RULES.terms)], id="very many"),
+    ],
+)
+def test_a_pod_whose_terms_choose_by_many_labels_is_soon_placed(terms: list[Json]) -> None:
+    state = state_of([node("n1", {HOST: "n1"})], [], [])
+    owner = model_pod(pod("x").anti_affinity(*terms).on("n1"))
+    assert owner.spec.broken_rules is None
+    for change in (
+        lambda: state.upsert_pod(owner),
+        lambda: state.remove_pod(owner.key, owner.uid),
+        lambda: state.prefilter_state(owner.pod_class),
+    ):
+        _, calls = calls_during(change)
+        assert calls < 10 * OF_RULES.conditions
+    assert mismatches(state) == []
+
+
 VERY_MANY = {f"label-{number}": "x" for number in range(20_000)}
 
 

@@ -839,4 +839,11 @@ BUGS = (
         "_each_in(bags)",
         "cluster/test_steps.py::test_a_pod_is_found_by_each_of_its_labels_however_many_it_has",
     ),
+    Bug(
+        "each label that a selector asks for is compared with each of a namespace",
+        "core.model.selector_index",
+        "return found[:_MOST_CHOICES]",
+        "return found",
+        "cluster/test_steps.py::test_a_pod_whose_terms_choose_by_many_labels_is_soon_placed",
+    ),
 )

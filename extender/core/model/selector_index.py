@@ -24,6 +24,9 @@ Bucket: TypeAlias = tuple[_Where, str | None, str | None]
 
 _Filed: TypeAlias = dict[int, tuple[PodSelector, T]]
 
+_MOST_CHOICES = 8
+"""Requirements on pods, and as many on namespaces, that are looked at: a selector may have 500 of
+each, so that to compare each with each took 0.4 s."""
 _MOST_BUCKETS = 64
 """A selector that would stand in more buckets than this is filed under its namespaces or, where
 those are too many too, where every look-up passes."""
@@ -190,11 +193,12 @@ def _choices(pods: PodSelector) -> list[list[Bucket]]:
 
 
 def _pinned(selector: Selector) -> list[list[_Label]]:
-    """Return, for each requirement that pins labels down, the few labels; one must be there."""
+    """Return, for some requirements that pin labels down, the few labels; one must be there."""
     found: list[list[_Label]] = []
     for each in selector.requirements:
         if each.operator is _IN and len(each.values) <= _MOST_BUCKETS:
             found.append([(each.key, value) for value in sorted(each.values)])
         elif each.operator is _EXISTS:
             found.append([(each.key, None)])
-    return found
+    found.sort(key=len)
+    return found[:_MOST_CHOICES]
