@@ -24,7 +24,7 @@ Bucket: TypeAlias = tuple[_Where, str | None, str | None]
 
 _Filed: TypeAlias = dict[int, tuple[PodSelector, T]]
 
-_MOST_CHOICES = 8
+_MOST_CHOICES = 4
 """Requirements on pods, and as many on namespaces, that are looked at: a selector may have 500 of
 each, so that to compare each with each took 0.4 s."""
 _MOST_BUCKETS = 64
