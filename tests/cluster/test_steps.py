@@ -320,7 +320,7 @@ def test_a_pod_whose_terms_choose_by_many_labels_is_soon_placed(terms: list[Json
         lambda: state.prefilter_state(owner.pod_class),
     ):
         _, calls = calls_during(change)
-        assert calls < 10 * OF_RULES.conditions
+        assert calls < 16 * OF_RULES.conditions
     assert mismatches(state) == []
 
 
