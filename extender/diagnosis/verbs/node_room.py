@@ -88,10 +88,14 @@ class RoomRule(Rule):
     resource: str = ""
     amount: int = 0
     """Of the resource that the pod requests."""
-    largest: int = 0
-    """What the largest node has of it, of those that were too small."""
+    too_small: set[int] = field(default_factory=set)
+    """What nodes have of it that were too small; `lacks` adds to it."""
     of_node = True
     looks = 9
+
+    @property
+    def largest(self) -> int:
+        return max(self.too_small, default=0)
 
     def split(self, asked: NodeList) -> tuple[NodeList, Sequence[str]]:
         lacks = self.lacks
@@ -388,6 +392,7 @@ class _Room:
         """Return what refuses nodes that have too little of a resource, or too little left."""
         resources, own, nominated = self._state.node_resources, self._own, self._state.nominated
         allocatable, used = resources.allocatable, resources.used
+        too_small = set[int]()
 
         def lacks(node: str) -> str | None:
             has = allocatable(node).amounts
@@ -395,7 +400,7 @@ class _Room:
             if not has:
                 return None
             if amount > room:
-                rule.largest = max(rule.largest, room)
+                too_small.add(room)
                 return EMPTY
             taken = self._fit(node).used(resource) if node in own else used(node).get(resource, 0)
             if taken + amount > room:
@@ -409,8 +414,7 @@ class _Room:
         else:
             cure = f"{amount_of(resource, amount)} {resource} were free"
             said = f"too little {resource}", cure, f"Insufficient {resource}"
-        rule = RoomRule(Reason.RESOURCES, lacks, *said, resource, amount)
-        return rule
+        return RoomRule(Reason.RESOURCES, lacks, *said, resource, amount, too_small)
 
     def _fit(self, node: str, *, held: bool = False) -> NodeFit:
         found = self._fits.get((node, held))

@@ -15,7 +15,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Final
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
+from jinja2.runtime import Context
 
 from extender import __version__
 from extender.core.model.keys import name_of, namespace_of
@@ -36,9 +37,30 @@ HERE: Final = Path(__file__).parent
 _log = logging.getLogger(__name__)
 
 
-def environment() -> Environment:
+class Templates(Environment):
+    """Renders templates and leaves no circles of objects: see `extender.core.collecting`."""
+
+    class context_class(Context):  # noqa: N801 - so Jinja calls it
+        def __init__(self, environment: Templates, *args: Any, **options: Any) -> None:
+            super().__init__(environment, *args, **options)
+            environment.contexts.append(self)
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self.contexts: list[Context] = []
+        """Of the page that is rendered. Macros refer to theirs, and it to them."""
+
+    def rendered(self, template: Template, values: Mapping[str, Any]) -> str:
+        try:
+            return template.render(values)
+        finally:
+            while self.contexts:
+                self.contexts.pop().vars.clear()
+
+
+def environment() -> Templates:
     """Make what renders templates: all values are escaped, and a value that lacks is an error."""
-    made = Environment(
+    made = Templates(
         loader=FileSystemLoader([HERE / "templates", HERE.parent]),
         autoescape=True,
         undefined=StrictUndefined,
@@ -116,7 +138,7 @@ class Pages:
 
     def _policy(self) -> str:
         """Allow the style sheet that is in each page, and nothing else."""
-        style = self._templates.get_template("style.css").render()
+        style = self._templates.rendered(self._templates.get_template("style.css"), {})
         digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
         return (
             f"default-src 'none'; style-src 'sha256-{digest}'; img-src data:; "
@@ -159,7 +181,8 @@ class Pages:
     def _rendered(self, section: Section, template: str, values: Mapping[str, Any]) -> bytes:
         pages = [(each.path, each.title) for each in self._sections.values()]
         frame = Frame(section.path, section.title, pages, self._explaining, time.time())
-        whole = self._templates.get_template(template).render(values, frame=frame)
+        made = self._templates.get_template(template)
+        whole = self._templates.rendered(made, {**values, "frame": frame})
         return whole.encode("utf-8", "replace")
 
     async def _overview(self, _: Asked) -> View:

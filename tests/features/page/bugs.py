@@ -42,4 +42,11 @@ BUGS: Final = (
         "return next(found, self.reason)",
         "features/page/test_waiting.py::test_no_text_of_a_pod_becomes_a_series",
     ),
+    Bug(
+        "macros of a page and what they see keep each other",
+        "features.page.pages",
+        "self.contexts.pop().vars.clear()",
+        "self.contexts.pop()",
+        "web/test_circles.py::test_an_answer_is_freed_when_it_is_sent",
+    ),
 )
