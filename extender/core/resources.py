@@ -48,8 +48,11 @@ def _forget_what_was_undone(state: ClusterState, pod: Pod) -> None:
     """Forget a pod that is no longer where it was bound, or no longer being deleted.
 
     Neither ends for a pod, and events that say otherwise are old ones. A list never is; so etcd was
-    restored from a backup, in which the pod was not bound yet, or not deleted.
+    restored from a backup, in which the pod was not bound yet, or not deleted. A bind that no watch
+    has shown may be undone as well.
     """
+    if pod.node is None:
+        state.doubt_bind(pod)
     known = state.pod(pod.key, pod.uid)
     if known is not None and (
         (known.node is not None and known.node != pod.node)

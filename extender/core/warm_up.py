@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from heapq import heappop, heappush
 from time import monotonic
@@ -33,6 +34,8 @@ class WarmUpLimits:
     5 s."""
     waiting: int = 32
     """Calls that are prepared at a time: each holds its body, a megabyte or two at worst."""
+    beside: int = 4
+    """Questions that are prepared at a time though no call waits for them."""
     tries: int = 3
     """Times that a question is prepared again because what it needs was given up meanwhile."""
 
@@ -71,12 +74,28 @@ class WarmUp:
         self._waiting = 0
         self._is_taken = False
         """Whether a question is answered in this turn of the event loop already."""
+        self._beside: set[asyncio.Task[None]] = set()
+        """What prepares questions that no call waits for."""
 
     def prepares_at_once(self, pod: Pod) -> bool:
         """Count what a question needs, if that takes a moment; return whether it can be asked."""
         return not _asks_too_much_of_nodes(pod) and self._state.prepares_at_once(
             self._state.class_of(pod), AT_MOST.slice
         )
+
+    def prepares_beside(self, pod: Pod) -> bool:
+        """Return whether a question can be asked now; else have it prepared for the next time."""
+        if self.prepares_at_once(pod):
+            return True
+        if len(self._beside) < AT_MOST.beside:
+            task = asyncio.get_running_loop().create_task(self._prepare_beside(pod))
+            self._beside.add(task)
+            task.add_done_callback(self._beside.discard)
+        return False
+
+    async def _prepare_beside(self, pod: Pod) -> None:
+        with suppress(OverBudgetError):
+            await self.prepare(pod)
 
     async def prepare(self, pod: Pod, within: float = AT_MOST.patience) -> None:
         """Return when the question can be asked at once, or raise OverBudgetError.

@@ -230,11 +230,13 @@ class Preemptions:
             self._begin(known, node, by)
 
     def _take(self, change: Change) -> None:
+        if change.resource == "nodes" and _place(change.old) != _place(change.new):
+            self._nodes[change.key] = self._clock()
+        if change.resource == "pods":
+            self._take_pod(change)
+
+    def _take_pod(self, change: Change) -> None:
         old, new, now = change.old, change.new, self._clock()
-        if change.resource == "nodes" and _place(old) != _place(new):
-            self._nodes[change.key] = now
-        if change.resource != "pods":
-            return
         uid = (new or old or {})["metadata"]["uid"]
         if new is not None and uid in self._pods:
             self._pods[uid].note_mark(new, now)

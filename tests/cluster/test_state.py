@@ -398,3 +398,16 @@ def test_a_pod_that_stays_goes_for_whom_it_was_marked_last() -> None:
     state.upsert_pod(marked.with_status(victim_of="another"))
     assert not state.victims_of("preemptor")
     assert [each.uid for each in state.victims_of("another")] == [marked.uid]
+
+
+@pytest.mark.parametrize("now", [WEB, WEB.uid("successor"), WEB.phase("Failed"), None])
+def test_who_observes_pods_hears_of_each_of_which_something_is_shown(now: Json | None) -> None:
+    state = cluster(WEB)
+    uid = model_pod(WEB).uid
+    told: list[str] = []
+    state.pod_observers.append(told.append)
+    if now is None:
+        state.remove_pod("default/web", uid)
+    else:
+        state.upsert_pod(model_pod(now))
+    assert {*told} == {uid, uid if now is None else model_pod(now).uid}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from collections.abc import Iterator
 from functools import partial
 from itertools import islice
@@ -31,6 +32,7 @@ from tests.builders import (
     node,
     pod,
     requirement,
+    state_of,
     term,
 )
 from tests.calls import calls_during
@@ -291,6 +293,75 @@ def test_the_index_finds_a_superset_of_the_classes_that_match() -> None:
     for each in placed:
         index.remove(each)
     assert (len(index), index.candidates(term.pods)[0]) == (0, 0)
+
+
+def both_ways(conditions: int, number: int = 0) -> Json:
+    """Build a term of which half of the conditions are about namespaces."""
+    half = range(number, number + conditions // 2)
+    labels = {"matchExpressions": [requirement(f"label-{each}", "Exists") for each in half]}
+    spaces = {"matchExpressions": [requirement(f"space-{each}", "Exists") for each in half]}
+    return term(HOST, labels, namespaceSelector=spaces)
+
+
+@pytest.mark.parametrize(
+    "terms",
+    [
+        pytest.param([both_ways(OF_RULES.conditions - 2)], id="one of very many conditions"),
+        pytest.param([both_ways(16, n) for n in range(OF_RULES.terms)], id="very many"),
+    ],
+)
+def test_a_pod_whose_terms_choose_by_many_labels_is_soon_placed(terms: list[Json]) -> None:
+    state = state_of([node("n1", {HOST: "n1"})], [], [])
+    owner = model_pod(pod("x").anti_affinity(*terms).on("n1"))
+    assert owner.spec.broken_rules is None
+    for change in (
+        lambda: state.upsert_pod(owner),
+        lambda: state.remove_pod(owner.key, owner.uid),
+        lambda: state.prefilter_state(owner.pod_class),
+    ):
+        _, calls = calls_during(change)
+        assert calls < 16 * OF_RULES.conditions
+    assert mismatches(state) == []
+
+
+VERY_MANY = {f"label-{number}": "x" for number in range(20_000)}
+
+
+@pytest.mark.parametrize(
+    ("each", "met"),
+    [
+        pytest.param(requirement("app", "In", "a0", "a1"), True, id="In"),
+        pytest.param(requirement("app", "In", "a0"), False, id="In another value"),
+        pytest.param(requirement("job", "Exists"), True, id="Exists"),
+        pytest.param(requirement("job", "NotIn", "j0"), True, id="NotIn"),
+        pytest.param(requirement("job", "DoesNotExist"), False, id="DoesNotExist"),
+    ],
+)
+@pytest.mark.parametrize("more", [{}, VERY_MANY], ids=["few", "very many"])
+def test_a_pod_is_found_by_each_of_its_labels_however_many_it_has(
+    each: Json, *, met: bool, more: dict[str, str]
+) -> None:
+    placed = pod("x").labels(app="a1", job="j1", **more).on("n1")
+    state = state_of([node("n1", {HOST: "n1"})], [], [placed])
+    asking = class_of(pod("y").anti_affinity(term(HOST, {"matchExpressions": [each]})))
+    (union,) = state.prefilter_state(asking).anti_affinity
+    assert bool(union.domains()) is met
+    state.upsert_pod(model_pod(placed.labels(app="other", job="j1", **more)))
+    assert mismatches(state) == []
+    state.remove_pod("default/x", model_pod(placed).uid)
+    assert (mismatches(state), union.domains()) == ([], None)
+
+
+def test_what_is_kept_of_a_placed_pod_grows_little_with_its_labels() -> None:
+    state = state_of([node("n1", {HOST: "n1"})], [], [])
+    placed = model_pod(pod("x").labels(**VERY_MANY).on("n1"))
+    tracemalloc.start()
+    try:
+        state.upsert_pod(placed)
+        taken, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert taken < len(VERY_MANY)
 
 
 def test_keys_that_no_node_has_cost_no_topology(state: ClusterState) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+from typing import Any
 
 import pytest
 from aiohttp import web
@@ -265,6 +266,30 @@ async def test_version_follows_an_etcd_that_was_restored_from_a_backup(rig: Rig)
         await rig.until_watching(3)
         assert rig.things.watched[-1].params["resourceVersion"] == "301"
     assert "resourceVersion" not in rig.things.listed[-1].params
+
+
+async def test_what_a_restored_etcd_has_is_taken_over_before_anything_is_decided_by_it(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rig.api.version = 5000
+    rig.things.put(thing("gone"))
+    async with rig.running() as reflector:
+        await rig.until_watching()
+        certain: list[bool] = []
+        change = rig.sink.upsert, rig.sink.delete
+        for name, work in zip(("upsert", "delete"), change, strict=True):
+
+            def noted(*args: Any, work: Any = work) -> None:
+                certain.append(reflector.certain.is_set())
+                work(*args)
+
+            monkeypatch.setattr(rig.sink, name, noted)
+        rig.api.version, rig.things.objects = 300, {}
+        rig.things.watches.append(EXPIRED)
+        rig.things.put(thing("back"))
+        rig.things.send(CLOSE)
+        await rig.until_watching(3)
+        assert (certain, reflector.certain.is_set()) == ([False, False], True)
 
 
 @pytest.mark.parametrize(

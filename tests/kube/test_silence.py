@@ -13,7 +13,7 @@ from aiohttp import web
 
 from extender.core.config import Config
 from extender.core.kube.pacing import USUAL_MIRROR
-from tests.kube.fake_api import CLOSE, CUT, Answer, answering, failure
+from tests.kube.fake_api import CLOSE, CUT, Answer, answering, dropping, failure
 from tests.kube.test_resources import node, pod
 from tests.kube.virtual_loop import run_virtually
 from tests.kube.watched import REPLACE, Watched, replacing, watched
@@ -167,6 +167,44 @@ def test_a_restore_is_seen_as_soon_as_the_server_is_back(away: float, throttled:
             assert there.equal
             there.at["pods"].put(pod("after", "b"))
             assert await there.until(lambda: there.equal, 30.0) < 1.0
+
+    run_virtually(main())
+
+
+BAD_GATEWAY = answering(lambda: web.Response(status=502, text="<html>bad gateway</html>"))
+NO_LEADER = answering(lambda: failure(500, "InternalError", "etcdserver: no leader"))
+TOO_OLD = answering(lambda: failure(410, "Expired", "too old resource version"))
+
+
+@pytest.mark.parametrize(
+    ("watch", "others"),
+    [
+        pytest.param(BAD_GATEWAY, BAD_GATEWAY, id="a proxy answers in its place"),
+        pytest.param(NO_LEADER, NO_LEADER, id="it says itself that it cannot"),
+        pytest.param(TOO_OLD, dropping, id="the connection breaks when it is listed"),
+        pytest.param(TOO_OLD, BAD_GATEWAY, id="a proxy answers when it is listed"),
+    ],
+)
+def test_a_restore_is_seen_where_the_end_of_the_watch_did_not_tell_of_it(
+    watch: Answer, others: Answer
+) -> None:
+    async def main() -> None:
+        async with watched(OBJECTS, chance=lambda: 0.999) as there:
+            backup = lose_the_latest(there)
+            await there.until(lambda: there.equal, 1.0)
+            for each in there.at.values():
+                each.watches.extend([watch] * 1000)
+                for answers in (each.lists, each.looks, each.streams):
+                    answers.extend([others] * 1000)
+                each.send(CLOSE)
+            await asyncio.sleep(30.0)
+            there.api.restore(backup)
+            for each in there.at.values():
+                for answers in (each.watches, each.lists, each.looks, each.streams):
+                    answers.clear()
+            assert not there.source.picture.certain, "pods may be bound by it as soon as that is so"
+            assert await there.until(lambda: there.source.picture.certain, 30.0) < 10.0
+            assert there.equal
 
     run_virtually(main())
 

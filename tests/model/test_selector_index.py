@@ -111,3 +111,26 @@ def test_a_look_up_costs_the_labels_of_the_pod_or_the_keys_of_selectors(
     assert sorted(found) == [*range(-fewer, fewer)]
     # Once each for red and for all namespaces, and once to be compared with what is found there.
     assert worn.looks <= 8 * fewer
+
+
+@pytest.mark.parametrize(
+    ("labels", "selectors"),
+    [
+        pytest.param(5000, 3, id="a namespace with very many labels"),
+        pytest.param(3, 5000, id="selectors over very many keys"),
+    ],
+)
+def test_a_look_up_costs_the_labels_of_the_namespace_or_the_keys_of_selectors(
+    labels: int, selectors: int
+) -> None:
+    index: SelectorIndex[int] = SelectorIndex()
+    for number in range(selectors):
+        chosen = Selector((Requirement(f"key-{number}", Operator.IN, frozenset(("v",))),))
+        some = Selector((Requirement(f"key-{number}", Operator.EXISTS),))
+        index.add(PodSelector(Selector(), frozenset(), chosen), number)
+        index.add(PodSelector(Selector(), frozenset(), some), -1 - number)
+    worn = Consulted({f"key-{number}": "v" for number in range(labels)})
+    found = list(index.matching("red", worn, {}))
+    fewer = min(labels, selectors)
+    assert sorted(found) == [*range(-fewer, fewer)]
+    assert worn.looks <= 8 * fewer

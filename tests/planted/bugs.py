@@ -813,8 +813,8 @@ BUGS = (
     Bug(
         "what is known is certain though the connection broke",
         "core.kube.reflector",
-        "                self.certain.clear()\n",
-        "",
+        "                lost_at = self._timing.clock()\n                self.certain.clear()\n",
+        "                lost_at = self._timing.clock()\n",
         "kube/test_silence.py::test_what_is_known_is_uncertain_for_a_moment_after_a_watch",
     ),
     Bug(
@@ -826,10 +826,32 @@ BUGS = (
         "::test_from_versions_that_a_restore_has_bumped_no_watch_goes_on_and_nothing_is_certain",
     ),
     Bug(
+        "what is known is certain though a proxy answers for the server",
+        "core.kube.reflector",
+        "                if reason not in _STANDS:\n                    self.certain.clear()\n",
+        "",
+        "kube/test_silence.py"
+        "::test_a_restore_is_seen_where_the_end_of_the_watch_did_not_tell_of_it",
+    ),
+    Bug(
         "what is known is certain before the history was checked",
         "core.kube.reflector",
         "                if lost_at is not None:\n",
         "                if lost_at is not None:\n                    self.certain.set()\n",
         "kube/test_silence.py::test_a_restore_is_seen_as_soon_as_the_server_is_back",
+    ),
+    Bug(
+        "a class with very many labels is not found by them",
+        "core.cluster.counts.class_index",
+        "_each_in(chain(bags, (self._wide,)))",
+        "_each_in(bags)",
+        "cluster/test_steps.py::test_a_pod_is_found_by_each_of_its_labels_however_many_it_has",
+    ),
+    Bug(
+        "each label that a selector asks for is compared with each of a namespace",
+        "core.model.selector_index",
+        "return found[:_MOST_CHOICES]",
+        "return found",
+        "cluster/test_steps.py::test_a_pod_whose_terms_choose_by_many_labels_is_soon_placed",
     ),
 )

@@ -144,14 +144,13 @@ class Filters:
 
     async def _is_prepared(self, pod: Pod) -> bool:
         """Return whether a pod can be judged; OverBudgetError where it would be refused by that."""
-        try:
-            if self._compares_pods:
-                await self._requests.prepare(pod)
-        except OverBudgetError as error:
-            if self._plugins:
-                raise
-            # Mode shadow: filter changes nothing.
-            self._note_fault(error, 0.0)
+        if not self._compares_pods:
+            return True
+        if self._plugins:
+            await self._requests.prepare(pod)
+        elif not self._requests.warm_up.prepares_beside(pod):
+            # Mode shadow: filter changes nothing, and makes no pod wait.
+            self._count_attempt("feasible")
             return False
         return True
 

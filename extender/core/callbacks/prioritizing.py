@@ -65,8 +65,8 @@ class Priorities:
             await self._wait_for_others(args.pod)
             if self._is_attempt and not self._filter_is_asked:
                 self._note_asked(args.pod)
-            if self._compares_pods:
-                await self._requests.prepare(args.pod)
+            if self._compares_pods and not await self._is_prepared(args.pod):
+                return NO_SCORES
             answer, seconds = self._scores(args)
         except (ObjectError, NotReadyError, OverBudgetError) as error:
             return self.fault(error, perf_counter() - start)
@@ -78,6 +78,12 @@ class Priorities:
             if self._in_flight.interacting(pod):
                 self._metrics.holds.observe(await self._in_flight.wait_for(pod))
             self._in_flight.add(pod)
+
+    async def _is_prepared(self, pod: Pod) -> bool:
+        if self._silent:
+            return self._requests.warm_up.prepares_beside(pod)
+        await self._requests.prepare(pod)
+        return True
 
     def fault(self, error: Exception, seconds: float) -> bytes:
         """Answer /prioritize when there are no scores; the answer has no field to say why."""

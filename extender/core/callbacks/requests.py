@@ -45,7 +45,7 @@ class Requests:
         self.metrics: Final = metrics
         self.pods: Final = pods
         self.warm_up: Final = warm_up
-        self._unready = unready
+        self.unready: Final = unready
 
     async def read(self, body: bytes) -> ExtenderArgs:
         """Read a request, a large one beside the event loop."""
@@ -61,7 +61,7 @@ class Requests:
 
     def check_ready(self) -> None:
         """Raise NotReadyError unless everything that a verdict needs is known."""
-        reason = self._unready()
+        reason = self.unready()
         if reason is not None:
             raise NotReadyError(f"the extender is not ready: {reason}")
 

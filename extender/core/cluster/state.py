@@ -53,6 +53,8 @@ class ClusterState(ClusterView):
         same = old if old is not None and old.uid == pod.uid else None
         if same is not None:
             pod = pod.after(same)
+        elif old is not None:
+            self._tell_of(old.uid)
         pod = self._as_judged(pod, same)
         if same is not None and pod.is_but_for_running(same):
             self._note_run(same, pod)
@@ -240,6 +242,12 @@ class ClusterState(ClusterView):
             reservation.confirmed = True
             for claim in [each for each in reservation.claims if each.ended]:
                 self._reservations.hold(claim, deadline)
+
+    def doubt_bind(self, pod: Pod) -> None:
+        """Note that a list shows a pod without a node: its place is held, and supports no other."""
+        for reservation in self._reservations.of(pod.key, pod.uid):
+            self.version += reservation.confirmed
+            reservation.confirmed = False
 
     def expire(self, now: float) -> list[Pod]:
         """Release the reservations that nothing settled in time; return their pods.

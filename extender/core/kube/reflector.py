@@ -67,6 +67,10 @@ _LOST: Final = frozenset((Restart.BROKEN, Restart.IDLE, Restart.UNREACHABLE))
 _GOES_ON_SECONDS: Final = 0.2
 """A server that cannot go on from a version says so as it answers the watch, or at once after."""
 
+_STANDS: Final = frozenset((Relist.EXPIRED, Relist.SILENT))
+"""Reasons for a list after which the server is still the one that it was, as far as one can tell. A
+proxy may answer in the place of one that is away, with 502 say."""
+
 _NO_FAILURES: Final = frozenset((Relist.SILENT, Relist.RESTORED))
 """Reasons for a list that are not in a server's having failed, and are rare by themselves."""
 
@@ -91,7 +95,8 @@ class Reflector(Generic[T]):
         """Set when the first list has been taken over; a later break does not clear it."""
         self.certain = asyncio.Event()
         """Set while a watch goes on from what the server is known to have: not from a broken
-        connection until the server was asked where it stands and goes on from there, or listed."""
+        connection, or a request that failed, until it was asked where it stands and goes on from
+        there, or listed."""
         self._client = client
         self._sink = sink
         self._promised = promised
@@ -136,6 +141,8 @@ class Reflector(Generic[T]):
                 await self._follow()
             except ExtenderError as failure:
                 reason, retry_after = why_relist(failure)
+                if reason not in _STANDS:
+                    self.certain.clear()
                 quiet = reason is Relist.SILENT
                 (self._silences if quiet else self._log).warning(f"listing again: {failure}")
                 if reason not in _NO_FAILURES:
@@ -160,6 +167,7 @@ class Reflector(Generic[T]):
                 "%s: versions have gone back from %s to %s: was etcd restored from a backup?",
                 *(self.name, self.mirror.version, snapshot.version),
             )
+            self.certain.clear()
         await self.mirror.replace(snapshot)
         for (key, uid), seen_at in self._promised().items():
             shown = (key, uid) in before or _is_as_new(snapshot.version, seen_at)

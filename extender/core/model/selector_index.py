@@ -8,6 +8,7 @@ from typing import Generic, TypeAlias, TypeVar
 
 from extender.core.model.labels import NO_LABELS, Labels, Operator, Selector
 from extender.core.model.pod_affinity import PodSelector
+from extender.core.model.signed import shift
 
 _IN, _EXISTS = Operator.IN, Operator.EXISTS
 
@@ -23,6 +24,9 @@ Bucket: TypeAlias = tuple[_Where, str | None, str | None]
 
 _Filed: TypeAlias = dict[int, tuple[PodSelector, T]]
 
+_MOST_CHOICES = 4
+"""Requirements on pods, and as many on namespaces, that are looked at: a selector may have 500 of
+each, so that to compare each with each took 0.4 s."""
 _MOST_BUCKETS = 64
 """A selector that would stand in more buckets than this is filed under its namespaces or, where
 those are too many too, where every look-up passes."""
@@ -35,8 +39,8 @@ class SelectorIndex(Generic[T]):
     namespaces, those under which there is least by then: who files very many cannot choose what
     others have to look through. A look-up touches the selectors that are under labels of the pod
     and of its namespace, and those that ask for none. It looks for the keys that selectors name
-    among the pod's labels, or the other way round where a pod has fewer labels: a pod may have
-    20,000 of which nobody speaks. Items need identity only.
+    among these labels, or the other way round where there are fewer labels: a pod may have 20,000
+    that no selector names, and so may a namespace. Items need identity only.
     """
 
     def __init__(self) -> None:
@@ -44,8 +48,8 @@ class SelectorIndex(Generic[T]):
         """Selectors that look-ups had to try so far."""
         self._filed: dict[_Where, dict[str | None, dict[str | None, _Filed[T]]]] = {}
         """By the parts of a bucket one after the other, so that keys can be gone through."""
-        self._by_space = 0
-        """How many places are labels of namespaces."""
+        self._spaces: dict[str | None, int] = {}
+        """How many places are labels of namespaces, by key."""
 
     @property
     def is_empty(self) -> bool:
@@ -60,7 +64,8 @@ class SelectorIndex(Generic[T]):
             keys = self._filed.get(where)
             if keys is None:
                 keys = self._filed[where] = {}
-                self._by_space += isinstance(where, tuple)
+                if isinstance(where, tuple):
+                    shift(self._spaces, where[0], 1)
             keys.setdefault(key, {}).setdefault(value, {})[id(item)] = (pods, item)
 
     def remove(self, pods: PodSelector, item: T) -> None:
@@ -75,7 +80,8 @@ class SelectorIndex(Generic[T]):
                 del keys[key]
             if not keys:
                 del self._filed[where]
-                self._by_space -= isinstance(where, tuple)
+                if isinstance(where, tuple):
+                    shift(self._spaces, where[0], -1)
 
     def _held(self, buckets: Sequence[Bucket]) -> int:
         return sum(len(self._bucket(each)) for each in buckets)
@@ -130,9 +136,10 @@ class SelectorIndex(Generic[T]):
     ) -> Iterator[_Filed[T]]:
         """Yield the buckets that a pod looks into; the index may change meanwhile."""
         places: list[_Where] = [namespace, None]
-        if self._by_space:
-            for each in namespace_labels.items():
-                places += each, (each[0], None)
+        spaces = self._spaces
+        for key in spaces if len(spaces) <= len(namespace_labels) else namespace_labels:
+            if key is not None and (value := namespace_labels.get(key)) is not None:
+                places += (key, value), (key, None)
         for where in places:
             keys = self._filed.get(where)
             if not keys:
@@ -186,11 +193,12 @@ def _choices(pods: PodSelector) -> list[list[Bucket]]:
 
 
 def _pinned(selector: Selector) -> list[list[_Label]]:
-    """Return, for each requirement that pins labels down, the few labels; one must be there."""
+    """Return, for some requirements that pin labels down, the few labels; one must be there."""
     found: list[list[_Label]] = []
     for each in selector.requirements:
         if each.operator is _IN and len(each.values) <= _MOST_BUCKETS:
             found.append([(each.key, value) for value in sorted(each.values)])
         elif each.operator is _EXISTS:
             found.append([(each.key, None)])
-    return found
+    found.sort(key=len)
+    return found[:_MOST_CHOICES]

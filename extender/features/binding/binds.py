@@ -225,7 +225,7 @@ class Binds:
                 return BindVerdict(Decision.REFUSE, why)
             if isinstance(attempt.decided, Claim):
                 unsupported = await self._unsupported(seen.pod, node, deadline)
-                verdict = unsupported or may_bind(self._state, seen.pod, node, self._plugins)
+                verdict = unsupported or self._verdict(seen, node)[1]
                 if verdict.decision is Decision.REFUSE:
                     return verdict
             stands = True
@@ -295,19 +295,25 @@ class Binds:
             return seen.pod if seen.version else None
         return self._state.in_force(pod)
 
+    def _verdict(self, seen: SeenPod, node: str) -> tuple[Pod, BindVerdict]:
+        """Judge a bind that may have waited by what is so now; return the pod as it is known."""
+        pod = self._as_known(seen)
+        why = None if self._picture.certain else UNCERTAIN
+        if pod is None:
+            pod, why = seen.pod, "the pod is gone"
+        elif (fault := broken_rules(pod)) is not None:
+            why = str(fault)
+        if (why := why or self._requests.unready()) is not None:
+            return pod, BindVerdict(Decision.REFUSE, why)
+        return pod, may_bind(self._state, pod, node, self._plugins)
+
     def _decide(self, seen: SeenPod, node: str, *, alone: bool = True) -> BindVerdict | Claim:
         """Reserve the node, or say why not; one step, with no await in it.
 
         Only one that is decided about `alone` may be led elsewhere instead.
         """
-        if not self._picture.certain:
-            return BindVerdict(Decision.REFUSE, UNCERTAIN)
-        start, pod = perf_counter(), self._as_known(seen)
-        if pod is None:
-            return BindVerdict(Decision.REFUSE, "the pod is gone")
-        if (fault := broken_rules(pod)) is not None:
-            return BindVerdict(Decision.REFUSE, str(fault))
-        verdict = may_bind(self._state, pod, node, self._plugins)
+        start = perf_counter()
+        pod, verdict = self._verdict(seen, node)
         if alone and verdict.decision is Decision.BIND and self._pointer is not None:
             found = (each.better(pod, node) for each in self._hooks)
             better = next((each for each in found if each is not None), None)

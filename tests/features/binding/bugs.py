@@ -170,11 +170,18 @@ BUGS: Final = (
     Bug(
         "a bind is decided while it is unknown where the API server stands",
         "features.binding.binds",
-        "        if not self._picture.certain:\n"
-        "            return BindVerdict(Decision.REFUSE, UNCERTAIN)\n",
-        "",
+        "None if self._picture.certain else UNCERTAIN",
+        "None",
         "features/binding/test_binds.py"
         "::test_where_the_server_does_not_say_it_in_time_nothing_is_bound",
+    ),
+    Bug(
+        "a bind of a gang that waited for its company is decided by what was so before",
+        "features.binding.binds",
+        "unsupported or self._verdict(seen, node)[1]",
+        "unsupported or may_bind(self._state, seen.pod, node, self._plugins)",
+        "features/binding/test_binds.py"
+        "::test_a_bind_that_waited_for_its_company_is_decided_by_what_is_so_by_then",
     ),
     Bug(
         "a bind does not wait until the API server has said where it stands",

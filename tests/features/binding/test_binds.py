@@ -22,11 +22,13 @@ from extender.core.cluster.ledgers.reservations import (
 )
 from extender.core.cluster.state import ClusterState
 from extender.core.errors import ExtenderError
+from extender.core.kube.watchers import StateSink
 from extender.core.metrics import Metrics
 from extender.core.model.objects import Pod as ModelPod
 from extender.core.model.objects import SeenPod
 from extender.core.model.verdict import AnyReason
 from extender.core.ports import Attempt, BetterNode, Hook
+from extender.core.resources import PODS
 from extender.core.source import Certainty, StillPicture
 from extender.core.verbs.interaction import interact
 from extender.core.verbs.plugins import Plugins
@@ -129,6 +131,7 @@ class BindRig:
         hooks: Callable[[ClusterState, Metrics], Sequence[Hook]] = lambda *_: (),
     ) -> None:
         self.now = 0.0
+        self.picture, self.unready = picture, unready
         self.api = ApiServer()
         self.api.take = self._take
         self.state: ClusterState = state_of(NODES, [], pods)
@@ -141,11 +144,11 @@ class BindRig:
             metrics,
             plugins,
             helpers=made,
-            unready=lambda: unready,
+            unready=lambda: self.unready,
             in_flight=self.in_flight,
             pods=PodReader(facets=every_facet(), rules=RULES),
         )
-        requests = requests_of(self.state, metrics, unready=lambda: unready, hooks=made)
+        requests = requests_of(self.state, metrics, unready=lambda: self.unready, hooks=made)
         row = Placing.metrics(metrics.make)
         self.binds = Binds(
             requests,
@@ -355,6 +358,17 @@ async def test_for_company_that_no_bind_can_bring_any_more_nobody_waits(
     assert "may not come to be bound" in orjson.loads(answer.result())["Error"]
 
 
+async def test_a_bind_that_a_restored_etcd_has_undone_supports_no_other() -> None:
+    rig = BindRig(ONE, NEAR)
+    answers = []
+    for shown, asks in ((None, ONE), (ONE, NEAR), (ONE.on("a"), NEAR)):
+        if shown is not None:
+            StateSink(rig.state, PODS).put(model_pod(shown))
+        answers.append(orjson.loads(await rig.binds.answer(orjson.dumps(binding(asks, "a")))))
+    why = "default/one, which it must be near, may not come to be bound"
+    assert [each["Error"] for each in answers] == ["", why, ""]
+
+
 class Pair(Hook):
     """Decides about two binds together, once both are there."""
 
@@ -453,6 +467,55 @@ async def test_a_bind_that_waited_is_decided_by_what_the_pod_is_by_then(
         pair.both.set()
         await answer
     assert len(rig.api.bound) == stands
+    assert mismatches(rig.state) == []
+
+
+def lose_the_connection(rig: BindRig) -> None:
+    assert isinstance(rig.picture, Broken)
+    rig.picture.certain = False
+
+
+def stand_still(rig: BindRig) -> None:
+    rig.unready = "the process stood still"
+
+
+@pytest.mark.parametrize(
+    ("meanwhile", "says"),
+    [
+        pytest.param(lambda _: None, "", id="nothing"),
+        pytest.param(lose_the_connection, "broke", id="the connection breaks"),
+        pytest.param(stand_still, "stood still", id="the machine is suspended"),
+        pytest.param(
+            lambda rig: rig.state.remove_pod("default/near", "default-near"),
+            "is gone",
+            id="it is gone",
+        ),
+        pytest.param(
+            lambda rig: rig.state.upsert_pod(model_pod(NEAR.labels(app="web"))),
+            "anti-affinity",
+            id="a label by which the other excludes it",
+        ),
+    ],
+)
+async def test_a_bind_that_waited_for_its_company_is_decided_by_what_is_so_by_then(
+    meanwhile: Callable[[BindRig], None], says: str
+) -> None:
+    rig, pair = BindRig(ONE, NEAR, picture=Broken(asyncio.Event().wait, certain=True)), Pair()
+    rig.binds._company = pair
+    rig.api.gate = asyncio.Event()
+    near, one = (
+        asyncio.create_task(rig.binds.answer(orjson.dumps(binding(each, "a"))))
+        for each in (NEAR, ONE)
+    )
+    async with asyncio.timeout(WAIT):
+        await rig.api.arrived.wait()
+        assert pair.stand == [True, True]
+        meanwhile(rig)
+        rig.api.gate.set()
+        await one
+        answer = orjson.loads(await near)["Error"]
+    assert says in answer if says else not answer
+    assert len(rig.api.bound) == 1 + (not says)
     assert mismatches(rig.state) == []
 
 
@@ -817,9 +880,8 @@ async def test_nothing_is_bound_before_the_cluster_is_known(aiohttp_client: Any)
 class Broken:
     """What is known of a server to which the connection broke."""
 
-    certain = False
-
-    def __init__(self, until: Callable[[], Awaitable[object]]) -> None:
+    def __init__(self, until: Callable[[], Awaitable[object]], *, certain: bool = False) -> None:
+        self.certain = certain
         self._until = until
 
     async def wait_certain(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Sequence
 from typing import Any
@@ -16,7 +17,8 @@ from extender.core.model.verdict import INTER_POD_AFFINITY as PLUGIN
 from extender.core.model.verdict import AnyReason
 from extender.core.verbs.plugins import FilterPlugin, Plugins
 from extender.core.verbs.rules import Rule
-from extender.core.warm_up import OverBudgetError, WarmUp
+from extender.core.warm_up import AT_MOST, WarmUp
+from extender.core.wire.limits import OF_RULES
 from extender.core.wire.objects import PodReader
 from extender.features.shadow.differences import LOG_PAUSE_SECONDS, ShadowDifferences
 from extender.features.shadow.part import Shadowing
@@ -32,6 +34,7 @@ from tests.builders import (
     state_of,
     term,
 )
+from tests.hostile import crowded, hostile
 from tests.verbs.judging import AFFINITY
 
 NAMES = ["a", "b"]
@@ -49,8 +52,15 @@ UNKNOWN = "node(s) unknown to the extender"
 class Shadow:
     """Answers in mode shadow, over a small cluster, with a clock that tests move."""
 
-    def __init__(self, unready: str | None = None, plugins: Plugins = AFFINITY) -> None:
-        self.state: ClusterState = state_of([node(name, {HOST: name}) for name in NAMES], [], [OLD])
+    def __init__(
+        self,
+        unready: str | None = None,
+        plugins: Plugins = AFFINITY,
+        state: ClusterState | None = None,
+        budget: int = AT_MOST.budget,
+    ) -> None:
+        nodes = [node(name, {HOST: name}) for name in NAMES]
+        self.state = state or state_of(nodes, [], [OLD])
         self.registry = CollectorRegistry()
         self.now = 0.0
         metrics = Metrics(self.registry, "test")
@@ -64,6 +74,7 @@ class Shadow:
             (),
             unready=lambda: unready,
             pods=pods,
+            warm_up=WarmUp(self.state, metrics, budget=budget),
             judging=disagreements,
             defer=lambda work: work(),
         )
@@ -221,14 +232,19 @@ async def test_a_fault_is_an_error_that_the_scheduler_may_ignore() -> None:
     assert shadow.counted() == {}
 
 
-async def test_a_pod_whose_rules_take_too_long_to_compare_passes_uncompared(
-    shadow: Shadow, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    async def give_up(_: WarmUp, pod: ModelPod) -> None:
-        raise OverBudgetError(pod.key)
-
-    monkeypatch.setattr(WarmUp, "prepare", give_up)
-    answer = await shadow.filter(APART, NAMES)
-    assert (answer["NodeNames"], answer["Error"]) == (NAMES, "")
+@pytest.mark.parametrize("budget", [10**9, 5_000], ids=["long", "too long"])
+async def test_no_call_waits_for_rules_that_take_long_to_compare(budget: int) -> None:
+    shadow = Shadow(state=crowded(classes=700, pods=700, nodes=20), budget=budget)
+    costly = hostile(OF_RULES.terms)
+    for _ in range(2):
+        answer = await shadow.filter(costly, ["n0", "n1"])
+        assert (answer["NodeNames"], answer["Error"]) == (["n0", "n1"], "")
+        assert await shadow.prioritize(costly, ["n0", "n1"]) == []
+        assert not shadow.seen("question_slices_total"), "nothing was counted meanwhile"
     assert shadow.counted() == {}
-    assert shadow.seen("schedule_attempts_total", result="error") == 1
+    await asyncio.gather(*asyncio.all_tasks() - {asyncio.current_task()})
+    await shadow.filter(costly, ["n0", "n1"])
+    compared = shadow.counted() == {OWN_RULE: 2}
+    assert compared is (budget > 5_000), "the next attempt is compared, if that can be at all"
+    assert bool(shadow.seen("questions_over_budget_total")) is not compared
+    assert shadow.seen("schedule_attempts_total", result="feasible") == 3

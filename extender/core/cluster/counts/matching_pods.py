@@ -36,9 +36,12 @@ class MatchingPods:
     """Conditions that classes were compared with so far, at most."""
     most_conditions: int = field(init=False)
     """Comparisons that the longest selector takes; looked up with every class."""
+    values: int = field(init=False)
+    """As how many entries its selectors count; looked up with every step."""
 
     def __post_init__(self) -> None:
         self.most_conditions = self.pod_set.most_conditions
+        self.values = self.pod_set.values
 
     @property
     def size(self) -> int:
@@ -48,7 +51,7 @@ class MatchingPods:
     @property
     def entries(self) -> int:
         """Return how many domains and classes it has now, and as how many its selectors count."""
-        return len(self.table.counts) + len(self.members) + self.pod_set.values
+        return len(self.table.counts) + len(self.members) + self.values
 
     @property
     def name(self) -> tuple[PodSet, str]:

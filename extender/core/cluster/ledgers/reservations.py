@@ -42,7 +42,8 @@ class Reservation:
     """The resourceVersion at which it was read to be bound; "" when the watch had shown it."""
     claims: list[Claim] = field(default_factory=list)
     confirmed: bool = False
-    """Whether the pod is known to be bound there: only the watch has not shown it yet."""
+    """Whether the pod is known to be bound there: only the watch has not shown it yet. Not once a
+    list shows it without a node, for etcd may have been restored."""
 
     @property
     def under_way(self) -> bool:
