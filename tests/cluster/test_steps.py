@@ -342,7 +342,9 @@ def test_a_pod_is_found_by_each_of_its_labels_however_many_it_has(
     each: Json, *, met: bool, more: dict[str, str]
 ) -> None:
     placed = pod("x").labels(app="a1", job="j1", **more).on("n1")
-    state = state_of([node("n1", {HOST: "n1"})], [], [placed])
+    # Where more pods are than have the label, they are looked up by it.
+    others = [pod(f"z{number}").labels(z=f"{number}").on("n2") for number in range(3)]
+    state = state_of([node("n1", {HOST: "n1"}), node("n2", {})], [], [placed, *others])
     asking = class_of(pod("y").anti_affinity(term(HOST, {"matchExpressions": [each]})))
     (union,) = state.prefilter_state(asking).anti_affinity
     assert bool(union.domains()) is met
