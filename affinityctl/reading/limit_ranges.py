@@ -98,19 +98,23 @@ class LimitRanges:
         if not isinstance(spec, dict):
             return raw
         for field in ("containers", "initContainers"):
-            for container in spec.get(field) or ():
+            containers = spec.get(field)
+            for container in containers if isinstance(containers, list) else ():
                 if isinstance(container, dict):
                     _add(items, container)
         return msgspec.json.encode(pod)
 
 
 def _add(items: list[LimitRangeItem], container: dict[str, Any]) -> None:
-    """Add what a container does not say; what it limits, it requests."""
+    """Add what a container does not say; what it limits, it requests. What is broken stays so."""
     said = container.get("resources") or {}
-    if not isinstance(said, dict):
+    limits, requests = (
+        (said.get(each) or {}) if isinstance(said, dict) else None
+        for each in ("limits", "requests")
+    )
+    if not isinstance(limits, dict) or not isinstance(requests, dict):
         return
-    limits = said.get("limits") or {}
-    requests = {**limits, **(said.get("requests") or {})}
+    requests = {**limits, **requests}
     for each in items:
         requests = {**each.requests, **requests}
         limits = {**each.limits, **limits}

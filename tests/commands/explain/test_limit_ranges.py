@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import pytest
 
+from affinityctl.reading.whole_pods import WholePodReader
+from extender.core.errors import ObjectError
 from tests.builders import HOST, Pod, node, pod, workload
 from tests.commands.explain.cluster import Explain
 
@@ -73,3 +76,31 @@ def test_one_of_the_cluster_adds_to_a_manifest(explain: Explain) -> None:
         "--node small", *NODES, limit_range(defaultRequest=cpu("3")), manifest=manifest
     )
     assert (code, TOO_LITTLE.format(3) in " ".join(text.split())) == (1, True), text
+
+
+@pytest.mark.parametrize(
+    ("spec", "field"),
+    [
+        pytest.param({"containers": 5}, "containers", id="no list"),
+        pytest.param({"containers": {"a": 1}}, "containers", id="an object"),
+        pytest.param({"containers": [{"resources": 5}]}, "containers[0].resources", id="no object"),
+        pytest.param(
+            {"containers": [{"resources": {"limits": ["x"]}}]},
+            "containers[0].resources.limits",
+            id="limits that are a list",
+        ),
+        pytest.param(
+            {"containers": [{"resources": {"limits": {"cpu": "1"}, "requests": 5}}]},
+            "containers[0].resources.requests",
+            id="requests that are a number",
+        ),
+    ],
+)
+def test_a_broken_manifest_is_refused_where_one_adds_as_well(spec: Any, field: str) -> None:
+    reader = WholePodReader()
+    item = {"type": "Container", "default": {"cpu": "1"}}
+    metadata = {"name": "defaults", "namespace": "default"}
+    one = {"kind": "LimitRange", "metadata": metadata, "spec": {"limits": [item]}}
+    reader.take("LimitRange", json.dumps(one).encode())
+    with pytest.raises(ObjectError, match=re.escape(f"spec.{field}: Expected")):
+        reader.read(json.dumps({"metadata": {"name": "x"}, "spec": spec}).encode())
