@@ -19,7 +19,8 @@ def _none_may_go(budget: Budget) -> Iterator[Spot]:
             message = "neither minAvailable nor maxUnavailable is given, so no pod may go"
             yield Spot("spec", message, (add("spec.maxUnavailable", 1),))
         return
-    if budget.uncounted:
+    # Files of a folder may be alternatives: a Deployment and a DaemonSet of one name.
+    if len(budget.uncounted) == len(budget.workloads) > 0:
         listed = ", ".join(budget.uncounted)
         message = f"the pods of {listed} cannot be counted for it, so no pod may go"
         yield Spot(field, f"{message}; minAvailable as a number needs no count")
