@@ -33,8 +33,8 @@ AUDITED_COMPARISONS = 5_000
 AUDITED_BATCHES = 80
 """Steps for a set that is compared with a sample of the classes."""
 
-Placements: TypeAlias = dict[PodClass, dict[int, int]]
-"""Placed pods of each class by the number of their node."""
+Weighed: TypeAlias = Sequence[tuple[int, Mapping[int, int]]]
+"""What one pod of a class adds, and how many there are by the number of their node; of some."""
 _Counting: TypeAlias = Generator[None, None, dict[str, int]]
 """Steps after which there is what pods add to each domain."""
 
@@ -111,11 +111,13 @@ class _Carriers:
                 gone_through = 0
                 yield
 
-    def of(self, what: Hashable) -> Placements:
-        """Return the pods of the classes that carry something now; O(classes), but little each."""
+    def of(self, what: Hashable) -> Sequence[PlacedClass]:
+        """Return the classes that carry something now; O(classes), but little each.
+
+        Those that have gone since, which have no pods, as well.
+        """
         self._note([each for each in self._state.placed_classes if each not in self._known])
-        # Those that have gone since have no pods, and come before another one of the same rules.
-        return {each.pod_class: each.on_nodes for each in self._found.get(what, ())}
+        return self._found.get(what, ())
 
     def _note(self, classes: Sequence[PlacedClass]) -> None:
         self._known.update(classes)
@@ -201,55 +203,39 @@ def _classes_on(state: ClusterState, node: str) -> dict[PodClass, int]:
     return dict(Counter(pod.pod_class for pod in pods))
 
 
-def _live_placements(state: ClusterState) -> Placements:
-    return {placed.pod_class: placed.on_nodes for placed in state.placed_classes}
-
-
-def counting_owners(state: ClusterState, placements: Placements, named: Named) -> _Counting:
+def counting_owners(
+    state: ClusterState, carriers: Iterable[PlacedClass], named: Named
+) -> _Counting:
     """Count the owners of a term by domain."""
-    weights = {
-        pod_class: sum(weight for each, weight in carried_by(pod_class) if each == named)
-        for pod_class in placements
-        if len(pod_class.affinity) or pod_class.annotated is not None
-    }
-    return counting_by_domain(state, placements, named[0].topology_key, weights)
+    weighed = [
+        (sum(weight for what, weight in carried_by(each.pod_class) if what == named), each.on_nodes)
+        for each in carriers
+    ]
+    return counting_by_domain(state, weighed, named[0].topology_key)
 
 
 def _matching(state: ClusterState, counted: MatchingPods) -> _Counting:
-    placements = _live_placements(state)
-    weights = weights_of(state, placements, counted)
-    return counting_by_domain(state, placements, counted.table.topology.key, weights)
+    labels, weigh = state.namespace_labels, counted.pod_set.weigh
+    weighed = [
+        (weigh(each.pod_class, labels(each.pod_class.namespace)), each.on_nodes)
+        for each in state.placed_classes
+    ]
+    return counting_by_domain(state, weighed, counted.table.topology.key)
 
 
 def _members(state: ClusterState, counted: MatchingPods) -> _Counting:
     """Count what the classes add that belong to a set, by what they are said to add."""
-    members = {placed.pod_class: placed.on_nodes for placed in counted.members}
-    weights = {placed.pod_class: placed.counted[counted] for placed in counted.members}
-    return counting_by_domain(state, members, counted.table.topology.key, weights)
+    weighed = [(each.counted[counted], each.on_nodes) for each in counted.members]
+    return counting_by_domain(state, weighed, counted.table.topology.key)
 
 
-def weights_of(
-    state: ClusterState, placements: Placements, counted: MatchingPods
-) -> Mapping[PodClass, int]:
-    labels = state.namespace_labels
-    return {each: counted.pod_set.weigh(each, labels(each.namespace)) for each in placements}
-
-
-def counting_by_domain(
-    state: ClusterState,
-    placements: Mapping[PodClass, Mapping[int, int]],
-    key: str,
-    weights: Mapping[PodClass, int] | None = None,
-) -> _Counting:
-    """Count what the pods add to each domain, zeros left out; each 1 unless there are weights.
+def counting_by_domain(state: ClusterState, weighed: Weighed, key: str) -> _Counting:
+    """Count what pods add to each domain, zeros left out.
 
     As it is when this begins: events may come between two steps. To copy 150,000 places takes some
     milliseconds.
     """
-    chosen = {
-        pod_class: (1 if weights is None else weights.get(pod_class, 0)) for pod_class in placements
-    }
-    copied = [(weight, dict(placements[each])) for each, weight in chosen.items() if weight]
+    copied = [(weight, dict(on_nodes)) for weight, on_nodes in weighed if weight]
     names, labels = state.nodes.names, state.nodes.labels
     numbers = set().union(*(on_nodes for _, on_nodes in copied))
     values = {number: labels(names[number]).get(key) for number in numbers}

@@ -50,8 +50,8 @@ BUGS: Final = (
     Bug(
         "a table that changes while it is recounted is wrong",
         "features.audit.recount",
-        "copied = [(weight, dict(placements[each]))",
-        "copied = [(weight, placements[each])",
+        "copied = [(weight, dict(on_nodes))",
+        "copied = [(weight, on_nodes)",
         "features/audit/test_recount.py::test_a_class_on_many_nodes_is_counted_some_at_a_time",
     ),
     Bug(
