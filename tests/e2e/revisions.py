@@ -47,7 +47,8 @@ def older(commit: str) -> Revision:
     home = cache_folder() / f"revision-{commit}-{sys.implementation.cache_tag}"
     if not home.exists():
         home.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(prefix="building-", dir=home.parent) as scratch:
+        # Not `building-`: whoever has the lock of the builders takes such folders for left over.
+        with tempfile.TemporaryDirectory(prefix="installing-", dir=home.parent) as scratch:
             made = Path(scratch) / "venv"
             _install(commit, made)
             with suppress(OSError):  # another run may have been faster
