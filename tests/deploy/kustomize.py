@@ -55,7 +55,7 @@ def _command() -> list[str]:
 def _build(target: Path) -> None:
     """Build into a folder of its own and rename, so that parallel runs do not meet."""
     target.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix="building-", dir=target.parent) as scratch:
+    with tempfile.TemporaryDirectory(prefix="installing-", dir=target.parent) as scratch:
         try:
             go = find_go(target.parent, _say)
             subprocess.run(
