@@ -61,17 +61,20 @@ def _case(
     identity = {"name": "hostile", "namespace": "ns0", "uid": "hostile"}
     hostile = {**hostile, "metadata": {**hostile["metadata"], **identity}}
     if beside is None:
-        return Case(hostile, count, like, _new)
+        return Case(hostile, count, like, new_of("new"))
     return Case(hostile, count, like, lambda number: beside(count + 1 + number))
 
 
-def _new(number: int) -> Json:
-    """Build a pod of the app that the terms are at, of another version each time."""
-    if not number:
-        return PLAIN
-    labels = {**PLAIN["metadata"]["labels"], "pod-template-hash": f"{number}"}
-    identity = {"name": f"new-{number}", "uid": f"new-{number}", "labels": labels}
-    return {**PLAIN, "metadata": {**PLAIN["metadata"], **identity}}
+def new_of(app: str) -> Callable[[int], Json]:
+    """Return what builds a pod of the app that terms are at, of another version each time."""
+
+    def new(number: int) -> Json:
+        labels = {"app": app, **({"pod-template-hash": f"{number}"} if number else {})}
+        name = f"new-{number}" if number else "new"
+        identity = {"name": name, "uid": name, "labels": labels}
+        return {**PLAIN, "metadata": {**PLAIN["metadata"], **identity}}
+
+    return new
 
 
 def _at_one_app(count: int, strength: str, selector: Callable[[str], Sequence[Json]]) -> Case:

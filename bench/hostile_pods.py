@@ -39,7 +39,10 @@ def _about_pods() -> dict[str, Json]:
 
     def unlike(count: int) -> list[Json]:
         return [
-            {"labelSelector": {"matchExpressions": [_is("app", "NotIn", f"x{n}")]}, **everywhere}
+            {
+                "labelSelector": {"matchExpressions": [condition("app", "NotIn", f"x{n}")]},
+                **everywhere,
+            }
             for n in range(count)
         ]
 
@@ -49,9 +52,9 @@ def _about_pods() -> dict[str, Json]:
         ]
 
     terms, conditions = OF_RULES.terms, OF_RULES.conditions
-    absent = [_is(f"k{n}", "DoesNotExist") for n in range(24_000)]
+    absent = [condition(f"k{n}", "DoesNotExist") for n in range(24_000)]
     keys = [{**each, "topologyKey": f"key-{n}"} for n, each in enumerate(unlike(terms))]
-    values = _is("app", "NotIn", *(f"x{n}" for n in range(conditions)))
+    values = condition("app", "NotIn", *(f"x{n}" for n in range(conditions)))
     small = [{**everywhere, "labelSelector": {}, "topologyKey": f"k{n}"} for n in range(17_000)]
     # That its own labels do not have, so that no API server makes conditions of them.
     keyed = [{**each, "matchLabelKeys": [f"k{n}" for n in range(20)]} for each in narrow(4000)]
@@ -80,8 +83,8 @@ def _about_nodes() -> dict[str, Json]:
     other = [_one(HOST, "NotIn", f"x{n}") for n in range(1000)]
     values = [_one(HOST, "In", *(f"n{n}" for n in range(2600))) for _ in range(3)]
     bare = [_one("k", "Exists") for _ in range(25_000)]
-    met = [_is("number", "Lt", str(NODES + n)) for n in range(20_000)]
-    unmet = {"matchExpressions": [*met, _is("number", "Gt", str(NODES))]}
+    met = [condition("number", "Lt", str(NODES + n)) for n in range(20_000)]
+    unmet = {"matchExpressions": [*met, condition("number", "Gt", str(NODES))]}
     return {
         "1,000 node terms by number": _pod("nodeAffinity", _requiring(above)),
         "1,000 preferred node terms": _pod(
@@ -107,12 +110,12 @@ def _other() -> dict[str, Json]:
     }
 
 
-def _is(key: str, operator: str, *values: str) -> Json:
+def condition(key: str, operator: str, *values: str) -> Json:
     return {"key": key, "operator": operator, **({"values": list(values)} if values else {})}
 
 
 def _one(key: str, operator: str, *values: str) -> Json:
-    return {"matchExpressions": [_is(key, operator, *values)]}
+    return {"matchExpressions": [condition(key, operator, *values)]}
 
 
 def _required(terms: list[Json]) -> Json:

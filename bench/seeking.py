@@ -20,8 +20,8 @@ from random import Random
 from typing import Any, Final
 
 from bench.hostile import measured
-from bench.hostile_crowds import Case
-from bench.hostile_pods import PLAIN, PREFERRED, PRIORITY, REQUIRED
+from bench.hostile_crowds import Case, new_of
+from bench.hostile_pods import PLAIN, PREFERRED, PRIORITY, REQUIRED, condition
 from bench.machine import revision
 from bench.output import add_files, put_out_measured
 from bench.tables import table
@@ -102,12 +102,9 @@ class Mix:
         waits = self._pod(self.crowd, self.asked)
         identity = {"name": "hostile", "namespace": "ns0", "uid": "hostile"}
         waits = {**waits, "metadata": {**waits["metadata"], **identity}}
-        return Case(waits, self.crowd, lambda number: self._pod(number, self.terms), self._beside)
-
-    def _beside(self, number: int) -> Json:
-        labels = {"app": "app-0", "pod-template-hash": f"{number}"}
-        identity = {"name": f"new-{number}", "uid": f"new-{number}", "labels": labels}
-        return {**PLAIN, "metadata": {**PLAIN["metadata"], **identity}}
+        return Case(
+            waits, self.crowd, lambda number: self._pod(number, self.terms), new_of("app-0")
+        )
 
     def _pod(self, number: int, terms: int) -> Json:
         name, app = f"c{number}", f"app-{number % self.apps}"
@@ -132,9 +129,9 @@ class Mix:
         }
 
     def _term(self, app: str, number: int, place: int) -> Json:
-        conditions = [self._condition("app", self.operator, self._apps(app, number, place))]
+        conditions = [_condition("app", self.operator, self._apps(app, number, place))]
         if self.other is not None:
-            conditions.append(self._condition("tier", self.other, [f"t{number}-{place}"]))
+            conditions.append(_condition("tier", self.other, [f"t{number}-{place}"]))
         key = f"key-{place}" if self.key == "of each" else self.key
         return {
             "labelSelector": {"matchExpressions": conditions},
@@ -154,10 +151,9 @@ class Mix:
                 first = f"x{number}-{place}"
         return [first, *(f"{first}-{each}" for each in range(1, self.values))]
 
-    @staticmethod
-    def _condition(key: str, operator: str, values: list[str]) -> Json:
-        takes = operator in {"In", "NotIn"}
-        return {"key": key, "operator": operator, **({"values": values} if takes else {})}
+
+def _condition(key: str, operator: str, values: list[str]) -> Json:
+    return condition(key, operator, *(values if operator in {"In", "NotIn"} else ()))
 
 
 @dataclass(frozen=True, slots=True)

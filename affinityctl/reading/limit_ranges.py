@@ -10,6 +10,7 @@ from typing import Any, Final, TypeAlias
 
 import msgspec
 
+from affinityctl.scheduler.listed_once import listed_once
 from extender.core.resources import WatchedResource
 from extender.core.wire.decoding import Json, decode
 from extender.core.wire.manifests import NamespacedMetadata
@@ -122,16 +123,7 @@ def _add(items: list[LimitRangeItem], container: dict[str, Any]) -> None:
 
 
 def limit_ranges(known: LimitRanges) -> WatchedResource[LimitRange]:
-    """Return a resource that is listed once and never watched, so that nothing of it goes."""
-    return WatchedResource(
-        "limitranges",
-        KIND,
-        reader=lambda _: _read,
-        keys=lambda _: frozenset(),
-        upsert=lambda _, each: known.put(each),
-        remove=lambda *_: None,
-        without=WITHOUT,
-    )
+    return listed_once("limitranges", KIND, _read, lambda _, each: known.put(each), without=WITHOUT)
 
 
 LIMIT_RANGES: Final = limit_ranges(LimitRanges())

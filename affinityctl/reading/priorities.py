@@ -6,6 +6,7 @@ from typing import Final
 
 import msgspec
 
+from affinityctl.scheduler.listed_once import listed_once
 from extender.core.model.objects import Pod
 from extender.core.resources import WatchedResource
 from extender.core.wire.decoding import Int32, Json, decode
@@ -63,15 +64,12 @@ class PriorityClasses:
 
 
 def priority_classes(known: PriorityClasses) -> WatchedResource[PriorityClass]:
-    """Return a resource that is listed once and never watched, so that nothing of it goes."""
-    return WatchedResource(
+    return listed_once(
         "priorityclasses",
         KIND,
+        _read,
+        lambda _, each: known.put(each),
         group="scheduling.k8s.io",
-        reader=lambda _: _read,
-        keys=lambda _: frozenset(),
-        upsert=lambda _, each: known.put(each),
-        remove=lambda *_: None,
         without=WITHOUT,
     )
 

@@ -47,7 +47,7 @@ def older(commit: str) -> Revision:
     home = cache_folder() / f"revision-{commit}-{sys.implementation.cache_tag}"
     if not home.exists():
         home.parent.mkdir(parents=True, exist_ok=True)
-        # Not `building-`: whoever has the lock of the builders takes such folders for left over.
+        # Not `building-`: builders that hold the lock take such folders for left over.
         with tempfile.TemporaryDirectory(prefix="installing-", dir=home.parent) as scratch:
             made = Path(scratch) / "venv"
             _install(commit, made)

@@ -118,6 +118,21 @@ def lose_the_latest(there: Watched) -> Any:
     return backup
 
 
+async def restore_with_raised_versions(there: Watched, away: float) -> int:
+    """Stop the API server, and have it know less at a higher version; return its port.
+
+    By the writes of others, or by --bump-revision: no number tells it from the old one.
+    """
+    backup = lose_the_latest(there)
+    await there.until(lambda: there.equal, 1.0)
+    port, known = there.api.port, there.api.version
+    await there.api.stop()
+    await asyncio.sleep(away)
+    there.api.restore(backup)
+    there.api.version = known + 1000
+    return port
+
+
 @pytest.mark.parametrize(
     ("sent", "stays"),
     [
@@ -218,14 +233,7 @@ def test_a_restored_history_that_has_passed_what_is_known_is_seen_after_an_outag
 ) -> None:
     async def main() -> None:
         async with watched(OBJECTS, chance=lambda: 0.999) as there:
-            backup = lose_the_latest(there)
-            await there.until(lambda: there.equal, 1.0)
-            port, known = there.api.port, there.api.version
-            await there.api.stop()
-            await asyncio.sleep(away)
-            there.api.restore(backup)
-            # By the writes of others, or by --bump-revision: no number tells it from the old one.
-            there.api.version = known + 1000
+            port = await restore_with_raised_versions(there, away)
             await there.api.start(port)
             assert await there.until(lambda: there.source.picture.certain, 100.0) < 10.0
             assert there.equal
@@ -242,13 +250,7 @@ def test_from_versions_that_a_restore_has_bumped_no_watch_goes_on_and_nothing_is
 ) -> None:
     async def main() -> None:
         async with watched(OBJECTS, chance=lambda: 0.999) as there:
-            backup = lose_the_latest(there)
-            await there.until(lambda: there.equal, 1.0)
-            port, known = there.api.port, there.api.version
-            await there.api.stop()
-            await asyncio.sleep(3.0)
-            there.api.restore(backup)
-            there.api.version = known + 1000
+            port = await restore_with_raised_versions(there, 3.0)
             for each in there.at.values():
                 each.compacted, each.expires_in_stream = there.api.version, in_stream
             await there.api.start(port)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Final
 
 import msgspec
 
+from affinityctl.scheduler.listed_once import listed_once
 from extender.core.model.labels import (
     EVERYTHING,
     NO_LABELS,
@@ -162,14 +164,12 @@ def selecting_resources(selectors: Selectors) -> list[WatchedResource[Selecting]
     """Return what is listed of an API server, once, for the scheduler's kinds."""
 
     def listed(kind: str, version: str) -> WatchedResource[Selecting]:
-        return WatchedResource(
+        return listed_once(
             f"{kind.lower()}s",
             kind,
+            partial(read_selecting, kind),
+            lambda _, each: selectors.put(each),
             group=version.rpartition("/")[0],
-            reader=lambda _: lambda raw: read_selecting(kind, raw),
-            keys=lambda _: frozenset(),
-            upsert=lambda _, each: selectors.put(each),
-            remove=lambda *_: None,
         )
 
     return [listed(*each) for each in VERSIONS.items()]

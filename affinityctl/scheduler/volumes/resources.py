@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
+from affinityctl.scheduler.listed_once import listed_once
 from affinityctl.scheduler.volumes.ledger import CLAIM, KINDS, VOLUME, ledger_of
 from affinityctl.scheduler.volumes.manifests import (
     read_attachment,
@@ -21,15 +22,12 @@ from extender.core.wire.decoding import Json
 
 
 def _listed(kind: str, read: Callable[[Json], VolumeObject]) -> WatchedResource[VolumeObject]:
-    """Return a resource that is listed once and never watched, so that nothing of it goes."""
-    return WatchedResource(
+    return listed_once(
         KINDS[kind],
         kind,
+        read,
+        lambda state, each: ledger_of(state).put(each),
         group="" if kind in {CLAIM, VOLUME} else "storage.k8s.io",
-        reader=lambda _: read,
-        keys=lambda _: frozenset(),
-        upsert=lambda state, each: ledger_of(state).put(each),
-        remove=lambda *_: None,
     )
 
 
