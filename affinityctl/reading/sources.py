@@ -420,12 +420,11 @@ def _entries(file: IO[bytes], path: Path) -> Callable[[_Budget], Iterable[_Entry
 class _Header(tarfile.TarInfo):
     """A header of a tar, of bounded length."""
 
-    @classmethod
-    def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> _Header:
-        made: Any = super().frombuf(buf, encoding, errors)
-        if made.type in _HEADERS and made.size > MOST.header:
+    def _proc_member(self, tar: tarfile.TarFile) -> tarfile.TarInfo:
+        """Read what follows a header; newer Pythons pass `frombuf` by."""
+        if self.type in _HEADERS and self.size > MOST.header:
             raise ValueError(f"a header of more than {MOST.header >> 20} MiB")
-        found: _Header = made
+        found: tarfile.TarInfo = super()._proc_member(tar)  # type: ignore[misc]
         return found
 
 

@@ -36,7 +36,8 @@ def nested(encoded: bytes) -> bytes:
 @needs_depth
 def test_a_python_that_cannot_decode_them_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     check_depth()
-    monkeypatch.setattr(decoding, "MOST_NESTED", DEEP // 2)
+    # As if the API server stored what no Python decodes.
+    monkeypatch.setattr(decoding, "MOST_STORED", DEEP * 100)
     with pytest.raises(ExtenderError, match=r"Run the server with Python 3\.11 or 3\.14"):
         check_depth()
 

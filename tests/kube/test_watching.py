@@ -150,7 +150,7 @@ async def test_watch_that_brings_nothing_of_use_is_slept_off(
         pytest.param(line("MODIFIED", thing("known", 9)), "no_metadata", id="no version"),
         pytest.param(line("BOOKMARK", {"metadata": {}}), "no_metadata", id="an empty bookmark"),
         pytest.param(
-            b'{"type":"ADDED","object":' + b"[" * 20_000 + b"]" * 20_000 + b"}\n",
+            b'{"type":"ADDED","object":' + b"[" * 500_000 + b"]" * 500_000 + b"}\n",
             "not_json",
             id="nesting deeper than any API server has it",
         ),

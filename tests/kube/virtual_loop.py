@@ -48,6 +48,11 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         """Return the virtual seconds since the start."""
         return self._virtual.now
 
+    async def shutdown_default_executor(self, timeout: float | None = None) -> None:  # noqa: ASYNC109
+        """Wait for threads however long, since they take real time."""
+        del timeout
+        await super().shutdown_default_executor()
+
 
 def run_virtually(main: Coroutine[Any, Any, T]) -> T:
     """Run a coroutine on a loop of this kind."""

@@ -159,13 +159,17 @@ class BindRig:
             picture=picture,
             clock=lambda: self.now,
         )
-        self.app = callbacks_app({**answers.callbacks, "bind": self.binds}, metrics, 1 << 20)
+        self.callbacks = {**answers.callbacks, "bind": self.binds}
+        self.app = callbacks_app(self.callbacks, metrics, 1 << 20)
 
     def _take(self, seconds: float) -> None:
         self.now += seconds
 
     def count(self, result: str) -> float | None:
-        return self.registry.get_sample_value("affinity_extender_bind_total", {"result": result})
+        return self.value("bind_total", result=result)
+
+    def value(self, series: str, **labels: str) -> float | None:
+        return self.registry.get_sample_value(f"affinity_extender_{series}", labels)
 
 
 def binding(raw: Pod, node_name: str) -> dict[str, str]:
@@ -929,11 +933,11 @@ async def test_a_filter_waits_for_the_bind_before_it(aiohttp_client: Any) -> Non
     rig = BindRig(ONE, TWO)
     client = await aiohttp_client(rig.app)
     assert await filtered(client, ONE) == ["a", "b"]
-    waiting = asyncio.create_task(filtered(client, TWO))
+    asked = orjson.dumps({"Pod": TWO, "NodeNames": ["a", "b"]})
+    waiting = asyncio.create_task(rig.callbacks["filter"].answer(asked))  # which begins at once
     assert await filtered(client, pod("plain")) == ["a", "b"], "a plain pod does not wait"
     assert not waiting.done()
     async with asyncio.timeout(WAIT):
         assert await bind(client, ONE, "b") == ""
-        assert await waiting == ["a"]
-    held = rig.registry.get_sample_value("affinity_extender_filter_hold_seconds_count")
-    assert held == 1
+        assert orjson.loads(await waiting)["NodeNames"] == ["a"]
+    assert rig.value("filter_hold_seconds_count") == 1
