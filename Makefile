@@ -139,6 +139,10 @@ BY_PYTHON := $(addprefix tests/,$(addprefix deploy/test_,krew.py release.py whee
 pythons: $(STAMP) ## tests that go by Python's version, with the oldest and the newest Python on this machine
 	@.ci/pythons $(BY_PYTHON)
 
+.PHONY: debian-pythons
+debian-pythons: $(STAMP) image-tools ## time `make run` and `make test` with the Pythons of Debian 12, 13 and testing, each from nothing (as root, half an hour)
+	@$(BIN)/python -m bench.pythons $(call results,pythons)
+
 # The others wait most of the time, so they share the machine, each process with a control plane of its own.
 e2e: $(STAMP) ## the same project against a real control plane (builds it into a user cache first)
 	@$(BIN)/python -m tests.e2e.controlplane
