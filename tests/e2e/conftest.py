@@ -50,7 +50,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--descheduler", help="its program, to be compared with")
     parser.addoption("--release-in", type=Path, help="what make release has made, or it is")
     parser.addoption("--rounds", type=int, default=2, help="of scaling down, in one test")
-    parser.addoption("--worlds", type=int, default=8, help="drawn clusters, in test_worlds.py")
+    parser.addoption("--worlds", type=int, default=4, help="drawn clusters, in test_worlds.py")
     parser.addoption("--older", help="a commit, in test_upgrade.py, in the place of 0.1")
     parser.addoption("--record", action="store_true", help="write what is recorded anew")
     parser.addoption("--kubernetes", default=KUBERNETES, help="the control plane's release")

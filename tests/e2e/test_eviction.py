@@ -19,7 +19,6 @@ from tests.e2e.moving import GRACE_S, QUIET_S, SLACK_S, SSD, moving, on_ssd, rep
 from tests.e2e.muting import muting
 from tests.e2e.objects import JSON, ZONE, namespace, node, pod
 from tests.e2e.preempting import budget
-from tests.e2e.selecting import in_e2e_all
 
 if TYPE_CHECKING:
     from tests.e2e.sandbox import Sandbox
@@ -223,7 +222,8 @@ async def test_a_dry_run_only_says_what_it_would_do(sandbox: Sandbox) -> None:
         assert moves.evicted() == []
 
 
-@pytest.mark.parametrize("ending", ["killed", in_e2e_all("cut off")])
+@pytest.mark.long  # test_replicas.py has a leader that stands still.
+@pytest.mark.parametrize("ending", ["killed", "cut off"])
 async def test_two_replicas_evict_once_whatever_happens_to_the_leader(
     sandbox: Sandbox, ending: str
 ) -> None:

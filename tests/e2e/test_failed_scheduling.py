@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from tests.e2e.objects import JSON
     from tests.e2e.sandbox import Sandbox
 
-CLUSTERS, PODS = 100, 5
+CLUSTERS, PODS = 40, 5
 """As many of the pods that are drawn for each cluster are asked about."""
 WITH_DEFAULTS, ROUNDS, ENOUGH = 20, 8, 5
 """Clusters in a round, and rounds at most until default constraints kept so many pods away."""
