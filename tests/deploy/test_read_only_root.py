@@ -21,6 +21,7 @@ from tests.deploy.sandbox import confined
 from tests.deploy.starting import started, until_ready
 from tests.kube.fake_api import FakeApi
 from tests.kube.pulse import Pulse
+from tests.missing import needs_depth
 
 IMAGE = {"PYTHONDONTWRITEBYTECODE": "1", "PYTHONUNBUFFERED": "1", "PATH": "/usr/bin:/bin"}
 """The environment of the image: neither HOME nor TMPDIR."""
@@ -104,6 +105,7 @@ async def test_it_gets_ready_as_the_images_user_where_nothing_can_be_written(
     assert "informer-sync/pods ok" in report
 
 
+@needs_depth
 async def test_killed_it_leaves_nothing_behind(
     tmp_path: Path, api: FakeApi, authority: trustme.CA
 ) -> None:

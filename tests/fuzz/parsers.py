@@ -22,6 +22,9 @@ import trustme
 import yaml
 from yarl import URL
 
+from affinityctl.commands.leftovers.finding import LEASE as HELD
+from affinityctl.commands.leftovers.finding import POD as LEFT_ON
+from affinityctl.commands.leftovers.finding import marked
 from affinityctl.reading.label_selectors import parse_selector
 from affinityctl.scheduler.arguments import profiles_in
 from affinityctl.scheduler.file import seconds
@@ -58,6 +61,7 @@ from extender.core.wire.placement import moment
 from extender.core.wire.quantities import read_quantity
 from tests.beside import AFFINITY_ANNOTATION, RULES
 from tests.builders import budget, every_facet, namespace, node, pod, selector, term
+from tests.commands.leftovers.test_leftovers import traced
 from tests.conformance.cases import load_cases
 from tests.deploy.places import ROOT
 from tests.features.every import objects, parsers
@@ -179,7 +183,7 @@ CREDENTIAL = {
     "kind": "ExecCredential",
     "status": {"token": "t", "expirationTimestamp": "2026-01-01T00:00:00Z"},
 }
-LEASE = {
+LEASE: dict[str, Any] = {
     "metadata": {
         "resourceVersion": "5",
         "annotations": {"affinity-extender.io/acknowledged-violations": "5"},
@@ -192,6 +196,7 @@ LEASE = {
         "leaseTransitions": 3,
     },
 }
+HELD_LEASE = {**LEASE, "metadata": {**LEASE["metadata"], "namespace": "n", "name": "l"}}
 ADMISSION = {
     "apiVersion": "apiserver.config.k8s.io/v1",
     "kind": "AdmissionConfiguration",
@@ -345,6 +350,8 @@ def in_process(folder: Path) -> Mapping[str, Parser]:
         "node": Parser(_raw(NodeReader().read), [NODE]),
         "namespace": Parser(_raw(read_namespace), [namespace("default", {"team": "red"})]),
         "budget": Parser(_raw(read_budget), [budget("one", selector(app="web"), 2)]),
+        "leftovers": Parser(lambda raw: marked(LEFT_ON, raw, ()), [traced("p")]),
+        "leftover lease": Parser(lambda raw: marked(HELD, raw, ["n/l"]), [HELD_LEASE]),
         "list": Parser(_page, [PAGE, TABLE]),
         "watch": Parser(read_event, EVENTS, (SkippedError,)),
         "status": Parser(lambda raw: failure_from_body(raw, status=410), [STATUS]),

@@ -41,7 +41,7 @@ MORE = (
     *("explain -A --cluster FILE --scheduler-config FILE", "explain -f FILE --cluster FILE"),
     *("simulate --cluster FILE -o json", "simulate -f FILE --cluster FILE"),
     *("simulate --drain a --lose b --cluster FILE", "simulate --roll FILE --cluster FILE"),
-    "dump --cluster FILE -o OUT",
+    *("dump --cluster FILE -o OUT", "leftovers --cluster FILE -o json"),
 )
 MOST_TEXT = 1 << 24
 """Characters of an answer, of an input of some hundred thousand."""

@@ -25,6 +25,7 @@ SLOW = ("configuration", "admission configuration", "credential of a plugin")
 """Those that take tens of milliseconds for an input; the random ones have to do."""
 NAMES = (
     *("pod", "pod without gates", "node", "namespace", "budget", "list", "watch", "status"),
+    *("leftovers", "leftover lease"),
     *("version", "scheduler's file", "configuration", "admission configuration", "kubeconfig"),
     *("credential of a plugin", "lease", "certificate", "key", "load test", "selector of a flag"),
     *("duration", "duration of a load test", "time", "quantity", "proxy"),

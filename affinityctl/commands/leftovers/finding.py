@@ -33,7 +33,11 @@ class Metadata(msgspec.Struct, rename="camel"):
 class _Writer(msgspec.Struct, rename="camel"):
     manager: str = ""
     subresource: str = ""
-    fields_v1: dict[str, Any] | None = None
+    fields_v1: _Written | None = None
+
+
+class _Written(msgspec.Struct):
+    status: dict[str, Any] | None = msgspec.field(default=None, name="f:status")
 
 
 class _Condition(msgspec.Struct, rename="camel"):
@@ -65,6 +69,7 @@ _OBJECT: Final = msgspec.json.Decoder(_Object)
 _POD_SPEC: Final = msgspec.json.Decoder(_PodSpec)
 _POD_STATUS: Final = msgspec.json.Decoder(_PodStatus)
 _STATUS: Final = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_TEXT: Final = msgspec.json.Decoder(str | None)
 _LEASE_SPEC: Final = msgspec.json.Decoder(_LeaseSpec)
 
 
@@ -131,8 +136,9 @@ def _of_program(
                         yield Remnant(place, key, each.status, by_user=False)
             case "field":
                 raw = decode(_STATUS, found.status, "status").get(key)
-                if raw is not None and _wrote(found.metadata, key) and not _node(found):
-                    yield Remnant(place, key, str(msgspec.json.decode(raw)), by_user=False)
+                value = decode(_TEXT, raw, f"status.{key}") if raw else None
+                if value is not None and _wrote(found.metadata, key) and not _node(found):
+                    yield Remnant(place, key, value, by_user=False)
 
 
 def _node(found: _Object) -> str | None:
@@ -142,7 +148,7 @@ def _node(found: _Object) -> str | None:
 def _wrote(metadata: Metadata, field: str) -> bool:
     """Return whether the API server has noted that the program wrote a field of the status."""
     return any(
-        each.manager == PROGRAM and f"f:{field}" in ((each.fields_v1 or {}).get("f:status") or {})
+        each.manager == PROGRAM and each.fields_v1 and f"f:{field}" in (each.fields_v1.status or {})
         for each in metadata.managed_fields or ()
     )
 
