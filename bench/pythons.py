@@ -25,6 +25,8 @@ from bench.tables import table
 WITHIN = 120.0
 """Seconds until `make run` answers, or has ended."""
 READY = "http://127.0.0.1:10281/readyz"
+PROJECT = "project"
+"""The folder of the clone, at the root of each Debian."""
 PACKAGES = "python3-venv,make,git,ca-certificates,gcc"
 HOST_FILES = ("/etc/pip.conf", "/etc/resolv.conf", os.environ.get("SSL_CERT_FILE", ""))
 
@@ -48,7 +50,7 @@ def _debian(suite: str, folder: Path) -> None:
             to = folder / file.lstrip("/")
             to.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(file, to)
-    clone = ["git", "clone", "--quiet", ".", str(folder / "root" / "project")]
+    clone = ["git", "clone", "--quiet", ".", str(folder / PROJECT)]
     subprocess.run(clone, check=True)
 
 
@@ -58,8 +60,8 @@ def _inside(folder: Path, command: str) -> list[str]:
         'mount -t proc proc "$0/proc" && mount --rbind /dev "$0/dev"'
         ' && mount -t devpts -o newinstance,ptmxmode=0666 devpts "$0/dev/pts"'
     )
-    there = f"cd /root/project && {command}"
-    chroot = f'exec chroot "$0" env -i HOME=/root LANG=C.UTF-8 PATH="$PATH" sh -c "{there}"'
+    there = f"cd /{PROJECT} && {command}"
+    chroot = f'exec chroot "$0" env -i HOME=/tmp LANG=C.UTF-8 PATH="$PATH" sh -c "{there}"'
     entered = ["unshare", "--mount", "--pid", "--kill-child", "sh", "-c"]
     return [*entered, f"{mounts} && {chroot}", str(folder)]
 
