@@ -327,3 +327,62 @@ def test_a_list_from_before_what_is_known_undoes_nothing_while_the_server_knows_
             await there.until(lambda: there.failing == [], 10.0)
 
     run_virtually(main())
+
+
+SLOW_DOWN_LONG = answering(
+    lambda: failure(429, "TooManyRequests", "slow down", headers={"Retry-After": "3600"})
+)
+
+
+async def hanging(request: web.Request) -> web.StreamResponse:
+    """Take a request, and answer nothing."""
+    del request
+    await asyncio.sleep(HOUR)
+    raise AssertionError("no client waits for so long")
+
+
+UNANSWERED = [
+    pytest.param(SLOW_DOWN, id="it has too much to do"),
+    pytest.param(SLOW_DOWN_LONG, id="it has too much to do, and names an hour"),
+    pytest.param(hanging, id="nothing is answered"),
+]
+
+
+@pytest.mark.parametrize("watch", UNANSWERED)
+def test_no_watch_for_the_time_of_a_restore_makes_what_is_known_uncertain(watch: Answer) -> None:
+    async def main() -> None:
+        async with watched(OBJECTS, chance=lambda: 0.999) as there:
+            there.at["pods"].watches.extend([watch] * 1000)
+            there.at["pods"].send(CLOSE)
+            await asyncio.sleep(USUAL_MIRROR.outage - 2.0)
+            assert there.source.picture.certain, "no etcd is restored so soon"
+            await asyncio.sleep(3.0)
+            assert not there.source.picture.certain
+
+    run_virtually(main())
+
+
+@pytest.mark.parametrize("watch", UNANSWERED)
+def test_a_restored_history_is_seen_though_the_watch_ended_in_order(watch: Answer) -> None:
+    """It has passed what is known, so that no number tells."""
+
+    async def main() -> None:
+        async with watched(OBJECTS, chance=lambda: 0.999) as there:
+            backup = lose_the_latest(there)
+            await there.until(lambda: there.equal, 1.0)
+            for each in there.at.values():
+                for answers in (each.watches, each.lists, each.looks, each.streams):
+                    answers.extend([watch] * 1000)
+                each.send(CLOSE)
+            await asyncio.sleep(30.0)
+            known = there.api.version
+            there.api.restore(backup)
+            there.api.version = known + 1000
+            for each in there.at.values():
+                for answers in (each.watches, each.lists, each.looks, each.streams):
+                    answers.clear()
+            assert not there.source.picture.certain, "pods may be bound by it as soon as that is so"
+            assert await there.until(lambda: there.source.picture.certain, 100.0) < 60.0
+            assert there.equal
+
+    run_virtually(main())
