@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections import Counter
 from itertools import pairwise
 from typing import Any
@@ -13,7 +14,7 @@ from aiohttp import web
 
 from extender.core.config import Config
 from extender.core.kube.pacing import USUAL_MIRROR
-from tests.kube.fake_api import CLOSE, CUT, Answer, answering, dropping, failure
+from tests.kube.fake_api import CLOSE, CUT, Answer, answering, dropping, failure, hanging
 from tests.kube.test_resources import node, pod
 from tests.kube.virtual_loop import run_virtually
 from tests.kube.watched import REPLACE, Watched, replacing, watched
@@ -334,17 +335,10 @@ SLOW_DOWN_LONG = answering(
 )
 
 
-async def hanging(request: web.Request) -> web.StreamResponse:
-    """Take a request, and answer nothing."""
-    del request
-    await asyncio.sleep(HOUR)
-    raise AssertionError("no client waits for so long")
-
-
 UNANSWERED = [
     pytest.param(SLOW_DOWN, id="it has too much to do"),
     pytest.param(SLOW_DOWN_LONG, id="it has too much to do, and names an hour"),
-    pytest.param(hanging, id="nothing is answered"),
+    pytest.param(hanging(headers=False), id="nothing is answered"),
 ]
 
 
@@ -384,5 +378,39 @@ def test_a_restored_history_is_seen_though_the_watch_ended_in_order(watch: Answe
             assert not there.source.picture.certain, "pods may be bound by it as soon as that is so"
             assert await there.until(lambda: there.source.picture.certain, 100.0) < 60.0
             assert there.equal
+
+    run_virtually(main())
+
+
+@pytest.mark.parametrize("status", [200, 503])
+def test_a_watch_that_a_proxy_never_finishes_answering_is_given_up(status: int) -> None:
+    """A byte now and then is no answer: in the headers, or in what a failure says."""
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        if status != 200:
+            response = web.StreamResponse(status=status)
+            await response.prepare(request)
+            write = response.write
+        else:
+            transport = request.transport
+            assert transport is not None
+            transport.write(b"HTTP/1.1 200 OK\r\nX-Slow: ")
+
+            async def write(piece: bytes) -> None:
+                transport.write(piece)
+
+        with contextlib.suppress(ConnectionError):
+            while True:
+                await write(b"x")
+                await asyncio.sleep(30.0)
+        raise asyncio.CancelledError
+
+    async def main() -> None:
+        async with watched(OBJECTS) as there:
+            pods = there.at["pods"]
+            pods.watches.append(answer)
+            pods.send(CLOSE)
+            pods.put(pod("more", "a"))
+            assert await there.until(lambda: there.equal, HOUR) < 100.0
 
     run_virtually(main())

@@ -8,7 +8,6 @@ import pytest
 from aiohttp import web
 
 from extender.core.kube.limits import Most, Timeouts
-from extender.core.kube.pacing import USUAL_MIRROR
 from tests.kube.fake_api import (
     CLOSE,
     CUT,
