@@ -13,7 +13,18 @@ from aiohttp import web
 
 from extender.core.config import Config
 from extender.core.kube.pacing import USUAL_MIRROR
-from tests.kube.fake_api import CLOSE, CUT, Answer, answering, dropping, failure, hanging
+from tests.kube.fake_api import (
+    CLOSE,
+    CUT,
+    Answer,
+    answering,
+    dropping,
+    failure,
+    hanging,
+    line,
+    saying,
+    status,
+)
 from tests.kube.test_resources import node, pod
 from tests.kube.virtual_loop import run_virtually
 from tests.kube.watched import REPLACE, Watched, replacing, watched
@@ -341,15 +352,21 @@ UNANSWERED = [
 ]
 
 
-@pytest.mark.parametrize("watch", UNANSWERED)
+EXPIRES = saying(line("ERROR", status(410, "Expired", "too old resource version")))
+
+
+@pytest.mark.parametrize(
+    "watch", [*UNANSWERED, pytest.param(EXPIRES, id="it opens to say that only a list will do")]
+)
 def test_no_watch_for_the_time_of_a_restore_makes_what_is_known_uncertain(watch: Answer) -> None:
     async def main() -> None:
         async with watched(OBJECTS, chance=lambda: 0.999) as there:
             there.at["pods"].watches.extend([watch] * 1000)
+            there.at["pods"].lists.extend([hanging(headers=False)] * 1000)
             there.at["pods"].send(CLOSE)
             await asyncio.sleep(USUAL_MIRROR.outage - 2.0)
             assert there.source.picture.certain, "no etcd is restored so soon"
-            await asyncio.sleep(3.0)
+            await asyncio.sleep(6.0)
             assert not there.source.picture.certain
 
     run_virtually(main())
@@ -381,15 +398,15 @@ def test_a_restored_history_is_seen_though_the_watch_ended_in_order(watch: Answe
     run_virtually(main())
 
 
-@pytest.mark.parametrize("status", [200, 503])
-def test_a_watch_that_a_proxy_never_finishes_answering_is_given_up(status: int) -> None:
+@pytest.mark.parametrize("code", [200, 503])
+def test_a_watch_that_a_proxy_never_finishes_answering_is_given_up(code: int) -> None:
     """A byte now and then is no answer: in the headers, or in what a failure says."""
 
     async def answer(request: web.Request) -> web.StreamResponse:
         transport = request.transport
         assert transport is not None
-        transport.write(f"HTTP/1.1 {status} Said\r\n".encode())
-        transport.write(b"X-Slow: " if status == 200 else b"Content-Length: 9999\r\n\r\n")
+        transport.write(f"HTTP/1.1 {code} Said\r\n".encode())
+        transport.write(b"X-Slow: " if code == 200 else b"Content-Length: 9999\r\n\r\n")
         while not transport.is_closing():
             transport.write(b"x")
             await asyncio.sleep(30.0)

@@ -226,7 +226,6 @@ class Reflector(Generic[T]):
                 if ended is None or (isinstance(failure, BrokenLineError) and self._is_senseless()):
                     raise
                 end = ended
-            self._note_closed()
             if end.reason in _LOST:
                 self.certain.clear()
             brought = Brought.NOTHING
@@ -281,6 +280,7 @@ class Reflector(Generic[T]):
     def _be_certain_soon(self, ends: contextlib.ExitStack) -> None:
         """Be certain once a watch has gone on for a moment, unless it ends before."""
         self._note_open()
+        ends.callback(self._note_closed)
         if not self.certain.is_set():
             loop = asyncio.get_running_loop()
             ends.callback(loop.call_later(_GOES_ON_SECONDS, self.certain.set).cancel)
