@@ -223,7 +223,9 @@ def test_a_restore_is_seen_where_the_end_of_the_watch_did_not_tell_of_it(
                 for answers in (each.lists, each.looks, each.streams):
                     answers.extend([others] * 1000)
                 each.send(CLOSE)
-            await asyncio.sleep(30.0)
+            await asyncio.sleep(USUAL_MIRROR.outage - 1.0)
+            assert not there.source.picture.certain, "not only since no watch is open"
+            await asyncio.sleep(20.0)
             there.api.restore(backup)
             for each in there.at.values():
                 for answers in (each.watches, each.lists, each.looks, each.streams):
