@@ -25,6 +25,7 @@ from extender.core.ports import Preemptor
 from extender.core.verbs.plugins import Plugins
 from extender.core.warm_up import AT_MOST, WarmUp
 from extender.core.web.app import callbacks_app
+from extender.core.wire.limits import OF_RULES
 from tests.answering import Answering, requests_of
 from tests.builders import (
     HOST,
@@ -38,6 +39,8 @@ from tests.builders import (
     state_of,
     term,
 )
+from tests.clock import Clock
+from tests.hostile import crowded, hostile
 from tests.important_pods import LOW, MIDDLE, db, important, plain, server
 from tests.verbs.judging import AFFINITY
 
@@ -293,6 +296,19 @@ async def test_candidates_for_which_there_is_no_time_are_left_out() -> None:
     rig = PreemptRig(many(), ticks=lambda: next(ticks))
     answer = json.loads(await rig.preemptions.answer(json.dumps(ABOUT_MANY).encode()))
     assert [*answer["NodeNameToMetaVictims"]] == MANY[:2]
+
+
+async def test_a_preemptor_that_takes_long_to_compare_is_answered_in_time() -> None:
+    clock = Clock()
+    rig = PreemptRig(crowded(classes=700, pods=700, nodes=20), ticks=clock)
+    body = question(hostile(OF_RULES.terms).priority(100), {"n0": []})
+    answering = asyncio.create_task(rig.preemptions.answer(json.dumps(body).encode()))
+    while not answering.done():
+        clock.now += 0.05
+        await asyncio.sleep(0)
+    assert json.loads(answering.result()) == NOBODY
+    # Candidates may be looked at twice, and between that, to withdraw a hint may take 2 s.
+    assert clock.now + 2 * LOOKING_SECONDS + 2.0 < 5.0, "when the scheduler gives up"
 
 
 async def test_of_many_candidates_that_help_no_more_the_next_best_ones_are_looked_at() -> None:

@@ -284,6 +284,40 @@ async def test_token_that_stays_refused_is_an_error_after_one_renewal(rig: Rig) 
     assert len(rig.api.seen) == 2
 
 
+def unfinished(status: int) -> Answer:
+    async def answer(request: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse(status=status)
+        await response.prepare(request)
+        await response.write(b"{")
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    return answer
+
+
+@pytest.mark.parametrize(
+    "status",
+    [
+        pytest.param(503, id="while it says why it failed"),
+        pytest.param(401, id="while the token is renewed"),
+    ],
+)
+async def test_a_call_that_is_given_up_after_the_status_keeps_no_connection(
+    rig: Rig, status: int
+) -> None:
+    rig.things.lists.append(unfinished(status))
+    tokens = Tokens(rig.api.url, "old", "new")
+    tokens.hanging = True
+    connector = aiohttp.TCPConnector()
+    session = aiohttp.ClientSession(connector=connector)
+    async with ApiClient(tokens.credentials, session=lambda: session) as client:
+        with pytest.raises(NoAnswerError) as failure:
+            await client.get(PATH, {}, within=0.1)
+        assert not connector._acquired
+    tokens.released.set()
+    assert "no answer in 0.1 s" in str(failure.value)
+
+
 async def test_stream_opens_with_the_renewed_token(rig: Rig) -> None:
     rig.api.tokens = {"new"}
     rig.things.put(thing("a"))

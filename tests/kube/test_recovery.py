@@ -114,11 +114,11 @@ def test_a_throttled_client_comes_no_earlier_than_it_was_told() -> None:
     async def main() -> None:
         async with watched(OBJECTS) as there:
             pods = there.at["pods"]
-            pods.watches.append(throttled(40))
+            pods.watches.append(throttled(30))
             pods.send(CUT)
             before = len(pods.watched) + 1
             await there.until(lambda: len(pods.watched) == before, 5.0)
-            await asyncio.sleep(39.0)
+            await asyncio.sleep(29.0)
             assert len(pods.watched) == before
             await there.until(watching(there), 10.0)
 

@@ -13,7 +13,18 @@ from aiohttp import web
 
 from extender.core.config import Config
 from extender.core.kube.pacing import USUAL_MIRROR
-from tests.kube.fake_api import CLOSE, CUT, Answer, answering, dropping, failure
+from tests.kube.fake_api import (
+    CLOSE,
+    CUT,
+    Answer,
+    answering,
+    dropping,
+    failure,
+    hanging,
+    line,
+    saying,
+    status,
+)
 from tests.kube.test_resources import node, pod
 from tests.kube.virtual_loop import run_virtually
 from tests.kube.watched import REPLACE, Watched, replacing, watched
@@ -212,7 +223,9 @@ def test_a_restore_is_seen_where_the_end_of_the_watch_did_not_tell_of_it(
                 for answers in (each.lists, each.looks, each.streams):
                     answers.extend([others] * 1000)
                 each.send(CLOSE)
-            await asyncio.sleep(30.0)
+            await asyncio.sleep(USUAL_MIRROR.outage - 1.0)
+            assert not there.source.picture.certain, "not only since no watch is open"
+            await asyncio.sleep(20.0)
             there.api.restore(backup)
             for each in there.at.values():
                 for answers in (each.watches, each.lists, each.looks, each.streams):
@@ -325,5 +338,88 @@ def test_a_list_from_before_what_is_known_undoes_nothing_while_the_server_knows_
             assert there.state.stale == "nothing received about pods for too long"
             pods.lists.clear()
             await there.until(lambda: there.failing == [], 10.0)
+
+    run_virtually(main())
+
+
+SLOW_DOWN_LONG = answering(
+    lambda: failure(429, "TooManyRequests", "slow down", headers={"Retry-After": "3600"})
+)
+
+
+UNANSWERED = [
+    pytest.param(SLOW_DOWN, id="it has too much to do"),
+    pytest.param(SLOW_DOWN_LONG, id="it has too much to do, and names an hour"),
+    pytest.param(hanging(headers=False), id="nothing is answered"),
+]
+
+
+EXPIRES = saying(line("ERROR", status(410, "Expired", "too old resource version")))
+
+
+@pytest.mark.parametrize(
+    "watch", [*UNANSWERED, pytest.param(EXPIRES, id="it opens to say that only a list will do")]
+)
+def test_no_watch_for_the_time_of_a_restore_makes_what_is_known_uncertain(watch: Answer) -> None:
+    async def main() -> None:
+        async with watched(OBJECTS, chance=lambda: 0.999) as there:
+            there.at["pods"].watches.extend([watch] * 1000)
+            there.at["pods"].lists.extend([hanging(headers=False)] * 1000)
+            there.at["pods"].send(CLOSE)
+            await asyncio.sleep(USUAL_MIRROR.outage - 2.0)
+            assert there.source.picture.certain, "no etcd is restored so soon"
+            await asyncio.sleep(6.0)
+            assert not there.source.picture.certain
+
+    run_virtually(main())
+
+
+@pytest.mark.parametrize("watch", UNANSWERED)
+def test_a_restored_history_is_seen_though_the_watch_ended_in_order(watch: Answer) -> None:
+    """It has passed what is known, so that no number tells."""
+
+    async def main() -> None:
+        async with watched(OBJECTS, chance=lambda: 0.999) as there:
+            backup = lose_the_latest(there)
+            await there.until(lambda: there.equal, 1.0)
+            for each in there.at.values():
+                for answers in (each.watches, each.lists, each.looks, each.streams):
+                    answers.extend([watch] * 1000)
+                each.send(CLOSE)
+            await asyncio.sleep(30.0)
+            known = there.api.version
+            there.api.restore(backup)
+            there.api.version = known + 1000
+            for each in there.at.values():
+                for answers in (each.watches, each.lists, each.looks, each.streams):
+                    answers.clear()
+            assert not there.source.picture.certain, "pods may be bound by it as soon as that is so"
+            assert await there.until(lambda: there.source.picture.certain, 100.0) < 60.0
+            assert there.equal
+
+    run_virtually(main())
+
+
+@pytest.mark.parametrize("code", [200, 503])
+def test_a_watch_that_a_proxy_never_finishes_answering_is_given_up(code: int) -> None:
+    """A byte now and then is no answer: in the headers, or in what a failure says."""
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        transport = request.transport
+        assert transport is not None
+        transport.write(f"HTTP/1.1 {code} Said\r\n".encode())
+        transport.write(b"X-Slow: " if code == 200 else b"Content-Length: 9999\r\n\r\n")
+        while not transport.is_closing():
+            transport.write(b"x")
+            await asyncio.sleep(30.0)
+        raise asyncio.CancelledError
+
+    async def main() -> None:
+        async with watched(OBJECTS) as there:
+            pods = there.at["pods"]
+            pods.watches.append(answer)
+            pods.send(CLOSE)
+            pods.put(pod("more", "a"))
+            assert await there.until(lambda: there.equal, HOUR) < 100.0
 
     run_virtually(main())

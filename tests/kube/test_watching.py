@@ -8,7 +8,6 @@ import pytest
 from aiohttp import web
 
 from extender.core.kube.limits import Most, Timeouts
-from extender.core.kube.pacing import USUAL_MIRROR
 from tests.kube.fake_api import (
     CLOSE,
     CUT,
@@ -332,7 +331,7 @@ async def test_failure_that_voids_the_version_lists_again(
                 lambda: failure(429, "TooManyRequests", "no", headers={"Retry-After": "86400"})
             ),
             "throttled",
-            120.0,
+            32.0,
             id="429 that names a day",
         ),
         pytest.param(
@@ -361,8 +360,7 @@ async def test_throttled_watch_waits_and_goes_on_without_a_list(
         await rig.until_watching(2)
     assert rig.observer.restarts == {reason: 1}
     assert rig.time.slept[0] == slept
-    silent = slept > USUAL_MIRROR.silence - USUAL_MIRROR.spread
-    assert len(rig.things.listed) == 1 + silent, "no list but for the silence"
+    assert len(rig.things.listed) == 1
 
 
 async def test_server_that_is_away_for_a_while_costs_no_list(rig: Rig) -> None:

@@ -813,15 +813,15 @@ BUGS = (
     Bug(
         "what is known is certain though the connection broke",
         "core.kube.reflector",
-        "                lost_at = self._timing.clock()\n                self.certain.clear()\n",
-        "                lost_at = self._timing.clock()\n",
+        "            if end.reason in _LOST:\n                self.certain.clear()\n",
+        "",
         "kube/test_silence.py::test_what_is_known_is_uncertain_for_a_moment_after_a_watch",
     ),
     Bug(
         "what is known is certain before the watch goes on",
         "core.kube.reflector",
-        "                    lost_at = None\n",
-        "                    lost_at = None\n                    self.certain.set()\n",
+        "                    await self._check_history()\n",
+        "                    await self._check_history()\n                    self.certain.set()\n",
         "kube/test_silence.py"
         "::test_from_versions_that_a_restore_has_bumped_no_watch_goes_on_and_nothing_is_certain",
     ),
@@ -834,10 +834,18 @@ BUGS = (
         "::test_a_restore_is_seen_where_the_end_of_the_watch_did_not_tell_of_it",
     ),
     Bug(
+        "what is known is certain while no watch is opened",
+        "core.kube.reflector",
+        "            self._doubt = loop.call_later(self._settings.outage, self.certain.clear)\n",
+        "",
+        "kube/test_silence.py"
+        "::test_no_watch_for_the_time_of_a_restore_makes_what_is_known_uncertain",
+    ),
+    Bug(
         "what is known is certain before the history was checked",
         "core.kube.reflector",
-        "                if lost_at is not None:\n",
-        "                if lost_at is not None:\n                    self.certain.set()\n",
+        "                if not self.certain.is_set():\n",
+        "                if not self.certain.is_set():\n                    self.certain.set()\n",
         "kube/test_silence.py::test_a_restore_is_seen_as_soon_as_the_server_is_back",
     ),
     Bug(

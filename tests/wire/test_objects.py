@@ -253,15 +253,25 @@ ANTI = "spec.affinity.podAntiAffinity.requiredDuringSchedulingIgnoredDuringExecu
         pytest.param(
             pod("x").priority(1 << 31), "spec.priority", id="a priority of more than 32 bits"
         ),
-        pytest.param(
-            pod("x").started("0001-01-01T00:00:00"), "status.startTime", id="a time of no offset"
-        ),
     ],
 )
 def test_a_broken_pod_is_refused_by_the_path_of_its_field(raw: Any, path: str) -> None:
     with pytest.raises(ObjectError) as caught:
         read(raw)
     assert caught.value.path == path
+
+
+@pytest.mark.parametrize(
+    ("when", "started"),
+    [
+        pytest.param("1970-01-01T00:01:00Z", 60, id="a usual one"),
+        pytest.param("0000-01-01T00:00:00Z", None, id="the year 0, which Go reads"),
+        pytest.param("10000-01-01T23:58:59Z", None, id="the year 10000, which Go writes"),
+        pytest.param("0001-01-01T00:00:00", None, id="a time of no offset"),
+    ],
+)
+def test_a_pod_that_started_when_nobody_can_say_counts(when: str, started: int | None) -> None:
+    assert read(pod("x").on("a").started(when)).started == started
 
 
 @pytest.mark.parametrize("raw", [b"", b"{", b"\xff\xfe", b'{"metadata":{"name":"\xc3\x28"}}'])

@@ -28,9 +28,11 @@ from extender.core.wire.preempting import (
     write_preemption_result,
 )
 
-LOOKING_SECONDS = 1.0
-"""For how long candidates are looked at, after what may have taken 3 s to prepare; those that are
-left then are left out. Withdrawing a hint may take 2 s more, but not often all of it."""
+LOOKING_SECONDS = 0.8
+"""For how long a pod is prepared, and for how long candidates are looked at then; those that are
+left after that are left out. Withdrawing a hint may take 2 s more, though not often all of it, and
+those that help are looked at once more if the cluster has changed by then. The scheduler gives up
+after 5 s. As a rule filter has prepared the pod a moment before."""
 AT_ONCE = 16
 """Candidates that are looked at in one step at the end, when the cluster has changed meanwhile."""
 
@@ -90,7 +92,7 @@ class Preemptions:
             self._requests.check_ready()
             args = replace(args, pod=self._state.in_force(args.pod))
             check_rules(args.pod)
-            await self._requests.warm_up.prepare(args.pod)
+            await self._requests.warm_up.prepare(args.pod, LOOKING_SECONDS)
             chosen = await self._chosen(args)
             if chosen:
                 self.held.remember(args.pod.uid, chosen)

@@ -175,7 +175,14 @@ class ApiClient:
     @contextlib.asynccontextmanager
     async def stream(self, path: str, params: Mapping[str, str]) -> AsyncIterator[Lines]:
         """Open an answer that goes on until the server ends it, line by line."""
-        response = await self._request(ApiCall("GET", path, Flow.WATCHES, params), self._endless)
+        # Until it begins, bytes that come now and then keep it open: in headers, or of a failure.
+        within = self.timeouts.idle
+        try:
+            async with asyncio.timeout(within):
+                call = ApiCall("GET", path, Flow.WATCHES, params)
+                response = await self._request(call, self._endless)
+        except TimeoutError as failure:
+            raise NoAnswerError(f"{path}: no answer in {within:g} s") from failure
         try:
             yield Lines(response)
         finally:
@@ -190,8 +197,12 @@ class ApiClient:
             response = await self._send(call, patience, header)
             if response.status == HTTPStatus.UNAUTHORIZED:
                 call.sent = False
-                if await self._credentials.renew(header):
-                    response.close()
+                with contextlib.ExitStack() as ends:
+                    ends.callback(response.close)
+                    is_new = await self._credentials.renew(header)
+                    if not is_new:
+                        ends.pop_all()  # its body says why
+                if is_new:
                     header = await self._credentials.authorization()
                     response = await self._send(call, patience, header)
             if response.status in _DONE:
@@ -295,10 +306,13 @@ def open_session() -> aiohttp.ClientSession:
 
 async def _failure(response: aiohttp.ClientResponse) -> StatusError:
     body = b""
-    with contextlib.suppress(aiohttp.ClientError, TimeoutError, OSError):
+    try:
         while len(body) < MOST.error_body and (piece := await response.content.readany()):
             body += piece
-    response.close()
+    except (aiohttp.ClientError, TimeoutError, OSError):
+        pass
+    finally:
+        response.close()
     return failure_from_body(
         body,
         status=response.status,

@@ -176,8 +176,10 @@ class BackoffPolicy:
     """A delay d becomes a random one in [d, d + jitter * d)."""
     reset_after: float = 120.0
     """Seconds without a failure after which the next one starts at `initial` again."""
-    longest_retry_after: float = 120.0
-    """A server's Retry-After counts up to this many seconds."""
+    longest_retry_after: float = 32.0
+    """A server's Retry-After counts up to this many seconds, the most that an API server asks for
+    (maxRetryAfter in pkg/util/flowcontrol/dropped_requests_tracker.go of k8s.io/apiserver). A proxy
+    that asks for more keeps no pod from being bound for longer."""
 
 
 BACKOFF: Final = BackoffPolicy()

@@ -95,8 +95,8 @@ class Reflector(Generic[T]):
         """Set when the first list has been taken over; a later break does not clear it."""
         self.certain = asyncio.Event()
         """Set while a watch goes on from what the server is known to have: not from a broken
-        connection, or a request that failed, until it was asked where it stands and goes on from
-        there, or listed."""
+        connection, a request that failed, or when no watch was open for `MirrorSettings.outage`,
+        until it was asked where it stands and goes on from there, or listed."""
         self._client = client
         self._sink = sink
         self._promised = promised
@@ -111,6 +111,10 @@ class Reflector(Generic[T]):
         self._lister = Lister(client, resource, self._skipped, clock=self._timing.clock)
         self._next_list_at = 0.0
         self._patience = settings.silence
+        self._closed_at: float | None = None
+        """When the last watch ended, or the list before the first; None while one is open."""
+        self._doubt: asyncio.TimerHandle | None = None
+        """What ends certainty unless a watch is open in time."""
         self._senseless_at: str | None = None
         """The version after which came a line that made no sense, since the last list."""
         self._observer.synced(resource.name, False)  # noqa: FBT003 - a metric's value
@@ -173,6 +177,7 @@ class Reflector(Generic[T]):
             shown = (key, uid) in before or _is_as_new(snapshot.version, seen_at)
             if shown and not snapshot.has_unreadable(key, uid):
                 self._sink.delete(key, uid)
+        self._note_open()
         self.certain.set()
         self._senseless_at = None
         self._patience = self._settings.silence - self._settings.spread * self._timing.chance()
@@ -207,14 +212,13 @@ class Reflector(Generic[T]):
 
     async def _follow(self) -> NoReturn:
         """Watch on and on; raises when only a list can tell how to go on."""
-        lost_at: float | None = None
+        self._note_closed()
         while True:
             before, changes = self.mirror.version, self.mirror.changes
             opened = self._timing.clock()
             try:
-                if lost_at is not None:
-                    await self._check_history(lost_at)
-                    lost_at = None
+                if not self.certain.is_set():
+                    await self._check_history()
                 await self._watch(self._quiet_seconds())
                 end = WatchEnd(Restart.ENDED, "ended")
             except ExtenderError as failure:
@@ -222,8 +226,7 @@ class Reflector(Generic[T]):
                 if ended is None or (isinstance(failure, BrokenLineError) and self._is_senseless()):
                     raise
                 end = ended
-            if lost_at is None and end.reason in _LOST:
-                lost_at = self._timing.clock()
+            if end.reason in _LOST:
                 self.certain.clear()
             brought = Brought.NOTHING
             if self.mirror.version != before:
@@ -235,13 +238,25 @@ class Reflector(Generic[T]):
                 await self._timing.sleep(seconds)
             self._observer.restarted(self.name, end.reason)
 
-    async def _check_history(self, lost_at: float) -> None:
+    async def _check_history(self) -> None:
         """Raise HistoryError where the server may have another history than before."""
         if await self._has_gone_back():
             raise HistoryError("the server is at a version from before what is known")
-        away = self._timing.clock() - lost_at
+        now = self._timing.clock()
+        away = now - (now if self._closed_at is None else self._closed_at)
         if away >= self._settings.outage:
             raise HistoryError(f"the server was away for {away:.0f} s, and may have been restored")
+
+    def _note_closed(self) -> None:
+        if self._closed_at is None:
+            self._closed_at = self._timing.clock()
+            loop = asyncio.get_running_loop()
+            self._doubt = loop.call_later(self._settings.outage, self.certain.clear)
+
+    def _note_open(self) -> None:
+        self._closed_at = None
+        if self._doubt is not None:
+            self._doubt.cancel()
 
     def _quiet_seconds(self) -> float:
         """Return for how long it may still be quiet; SilenceError when it has been for too long."""
@@ -264,6 +279,8 @@ class Reflector(Generic[T]):
 
     def _be_certain_soon(self, ends: contextlib.ExitStack) -> None:
         """Be certain once a watch has gone on for a moment, unless it ends before."""
+        self._note_open()
+        ends.callback(self._note_closed)
         if not self.certain.is_set():
             loop = asyncio.get_running_loop()
             ends.callback(loop.call_later(_GOES_ON_SECONDS, self.certain.set).cancel)

@@ -16,7 +16,7 @@ import msgspec
 from msgspec import defstruct
 
 from extender.core.model.labels import Operator
-from extender.core.wire.decoding import Int32, Int64, Moment
+from extender.core.wire.decoding import Int32, Int64
 from extender.core.wire.limits import RuleLimits
 
 NULL = msgspec.Raw(b"null")
@@ -212,7 +212,7 @@ class PodStatus(msgspec.Struct):
     phase: str | None = None
     nominatedNodeName: str | None = None
     qosClass: str | None = None
-    startTime: Moment | None = None
+    startTime: str | None = None
     conditions: msgspec.Raw = NULL
 
 

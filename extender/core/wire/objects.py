@@ -240,7 +240,7 @@ class PodReader:
             spec=asked if waits else self._specs.setdefault(_parts(asked), asked),
             status=self._status(pod, pod_class, stored=stored, waits=waits),
             node_selection=self._nodes(affinity, node_selector, beside, spec=of_nodes),
-            started=None if status.startTime is None else int(status.startTime.timestamp()),
+            started=moment(status.startTime),
         )
 
     def _beside_spec(

@@ -324,12 +324,17 @@ def _said(conditions: bytes, of: str, status: str, reasons: Collection[str]) -> 
 
 
 def moment(written: str | None) -> int | None:
-    """Return a time in seconds since 1970; None for what no API server has written."""
+    """Return a time in seconds since 1970; None for one that cannot be reckoned with.
+
+    Who may write a pod's status can have an API server store the years 0 and 10000: that must not
+    hide the pod. Of a time without an offset nothing says when it is.
+    """
     try:
         if written is None:
             return None
         # One before the year 1 of UTC can be reckoned with, and not be shown.
-        return int(datetime.fromisoformat(written).astimezone(UTC).timestamp())
+        found = datetime.fromisoformat(written)
+        return None if found.tzinfo is None else int(found.astimezone(UTC).timestamp())
     except (ValueError, OverflowError):
         return None
 
