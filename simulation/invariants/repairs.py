@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from simulation.apiserver.requests import pod_key
-from simulation.apiserver.store import Change, Json, Store
+from simulation.apiserver.store import Change, Json, Store, is_live
 from simulation.invariants.evictions import EVERYBODY, MOMENT, EvictionJudge, leads
 from simulation.invariants.execution import Picture, Standing
 from simulation.invariants.idle import Known
@@ -199,7 +199,8 @@ class Repairs(EvictionJudge):
 
     @property
     def _pods(self) -> int:
-        return len(self._store.all("pods"))
+        pods = self._store.all("pods").values()
+        return sum(is_live(each) and "nodeName" in each["spec"] for each in pods)
 
     def _share(self, pods: int) -> int:
         percent = self.settings.percent

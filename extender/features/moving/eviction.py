@@ -66,7 +66,7 @@ class EvictionController(Reconciler):
         self._sleep = clocks.sleep
         self._unready = unready
         self.broken = BrokenRules(shared.books.watch, execution, clocks.clock, clocks.epoch)
-        self._breaker = CircuitBreaker(limits.max_affected, lambda: len(state.pods))
+        self._breaker = CircuitBreaker(limits.max_affected, lambda: shared.books.placed)
         self._recorder = EventRecorder(context, shared)
         self._mover = Mover(
             context,
@@ -135,7 +135,7 @@ class EvictionController(Reconciler):
             return
         total = sum(going.values())
         if now.all and not before.all:
-            await self._recorder.paused(total, len(self._state.pods), self._breaker.allowed)
+            await self._recorder.paused(total, self._breaker.pods(), self._breaker.allowed)
         elif before.all and not now.all:
             await self._recorder.resumed(total)
         for name in islice(sorted(now.namespaces ^ before.namespaces), MOST_TOLD):
