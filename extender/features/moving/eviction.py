@@ -59,7 +59,7 @@ class EvictionController(Reconciler):
     ) -> None:
         """While `unready` says why, or the state is stale, no pod is judged or evicted."""
         super().__init__(context, MOST_WAITING)
-        state, clocks = context.state, context.clocks
+        clocks = context.clocks
         self._leadership, self._moves = turns.leadership, turns.moves
         self._watch, self._execution = shared.books.watch, execution
         self._limits = limits
