@@ -132,8 +132,9 @@ class Repairs(EvictionJudge):
             self._take_lease(change.by if new["spec"]["holderIdentity"] else None)
         if change.resource != "pods" or new is None:
             return
-        if old is None:
+        if "nodeName" in new["spec"] and (old is None or "nodeName" not in old["spec"]):
             self._note_size()
+        if old is None:
             last = self._last.get(owner_of(new) or "")
             if last is not None:
                 last.successors.append(new["metadata"]["uid"])
