@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 from collections import deque
+from collections.abc import Callable
 from functools import partial
 from itertools import count
 from typing import Any
@@ -152,9 +153,11 @@ class Churn:
             self.state.upsert_pod(known.with_status(victim_of=preemptor_in(message)))
         return known is not None
 
-    async def delete(self, victim: Pod, *, version: str = "", dry_run: bool = False) -> bool:
+    async def delete(
+        self, victim: Pod, *, dry_run: bool = False, may_go: Callable[[], bool] = lambda: True
+    ) -> bool:
         """Delete a pod at once."""
-        del version
+        del may_go
         if self.state.pod(victim.key, victim.uid) is None:
             return False
         if not dry_run:

@@ -56,8 +56,11 @@ class Picture:
     spaces: Mapping[str, Labels]
     pods: Mapping[str, Standing]
     """Those on nodes, by uid, and others by what no uid is like."""
-    count: int
-    """Pods in all, those that wait among them."""
+
+    @property
+    def count(self) -> int:
+        """Return how many pods are on nodes."""
+        return sum(not each.expected for each in self.pods.values())
 
     def broken(self, one: Standing) -> list[Rule]:
         """Return the rules in force that a pod breaks where it is."""
@@ -153,7 +156,7 @@ class Picture:
         """Return whether a pod like another may come to a node instead of it, by the rules."""
         here = Standing(one.pod, node, going=False)
         others = {name: each for name, each in self.pods.items() if each.uid != one.uid}
-        without = Picture(self.nodes, self.spaces, others, self.count)
+        without = Picture(self.nodes, self.spaces, others)
         labels = self.nodes[node]
         mine = rules_of(one.pod)
         if not all(without._holds(each, here, labels) for each in mine if each.kind != NEAR):

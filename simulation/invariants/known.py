@@ -11,7 +11,7 @@ from simulation.apiserver.store import Json, Store, is_live
 from simulation.invariants.execution import Picture, Standing, rules_of
 
 Holds: TypeAlias = Callable[[Mapping[str, int], int, str], bool]
-"""Tells whether so many pods to go, by namespace, of so many in all, stop those of a namespace."""
+"""Tells whether so many pods to go, by namespace, of so many placed, stop those of a namespace."""
 
 
 class Replica(Protocol):
@@ -35,7 +35,7 @@ def mirror(state: ClusterState, raws: Mapping[str, Json]) -> Picture:
             expected = Standing(raws[pod.uid], pod.node, going=False, expected=True)
             pods[f"{pod.uid} on {pod.node}"] = expected
     nodes = {name: state.nodes.labels(name) for name in state.nodes}
-    return Picture(nodes, state.namespaces, pods, len(state.pods))
+    return Picture(nodes, state.namespaces, pods)
 
 
 def truth(store: Store) -> Picture:
@@ -49,7 +49,7 @@ def truth(store: Store) -> Picture:
     }
     nodes = {name: each["metadata"]["labels"] for name, each in store.all("nodes").items()}
     spaces = {name: each["metadata"]["labels"] for name, each in store.all("namespaces").items()}
-    return Picture(nodes, spaces, pods, len(live))
+    return Picture(nodes, spaces, pods)
 
 
 class Knowledge:

@@ -19,6 +19,8 @@ from simulation.apiserver.requests import EVICTS, pod_key
 from simulation.apiserver.store import RESTORE, Change, Json, Store, is_live, key_of
 from simulation.apiserver.verbs import mark_of
 from simulation.invariants.broken import BrokenError
+from simulation.invariants.node_terms import allows, wanted_nodes
+from simulation.invariants.rooms import is_open
 from simulation.invariants.writers import is_extender
 
 REMEMBERED_SECONDS: Final = 600.0
@@ -40,7 +42,7 @@ class Judge(Protocol):
     @property
     def placed(self) -> Mapping[str, object]: ...
 
-    def known_since(self) -> float:
+    def known_since(self, resource: str = "pods") -> float:
         """Return since when changes may be unknown to an extender."""
 
     def why_not(self, pod: Json, node: str, gone: Iterable[str], by: str) -> str | None:
@@ -129,8 +131,8 @@ class Preemptions:
         """The sets of the victims that are being deleted, by their uids."""
         self._preemptors: dict[str, Known] = {}
         """Those that wait and have had victims."""
-        self._nodes: dict[str, float] = {}
-        """When labels, taints or the like of each node have changed last, or it has gone."""
+        self._nodes: dict[str, list[tuple[float, Json | None]]] = {}
+        """What each node was like, None while it was not there, and until when; not how it is."""
         store.observers.append(self._take)
 
     def key_of(self, uid: str) -> str:
@@ -231,7 +233,7 @@ class Preemptions:
 
     def _take(self, change: Change) -> None:
         if change.resource == "nodes" and _place(change.old) != _place(change.new):
-            self._nodes[change.key] = self._clock()
+            self._nodes.setdefault(change.key, []).append((self._clock(), change.old))
         if change.resource == "pods":
             self._take_pod(change)
 
@@ -286,11 +288,12 @@ class Preemptions:
     def _begin(self, preemptor: Known, node: str, by: str) -> VictimSet:
         """Return the set of a preemptor on a node; while others leave another node, none begins.
 
-        Unless that node has changed since, and may take it no more.
+        Unless that node could not take it any more since, as far as anybody knew.
         """
+        unknown = self._clock() - self._judge.known_since("nodes")
         others = [each for each in preemptor.sets if each.node != node]
         for other in others:
-            if other.leaving and self._nodes.get(other.node, -inf) < other.begun:
+            if other.leaving and not self._was_lost(preemptor.pod, other, unknown):
                 about = (
                     f"{preemptor.key} gets victims on {node} by {by}, and "
                     f"{', '.join(other.leaving.values())} are leaving {other.node} by {other.by}"
@@ -307,6 +310,19 @@ class Preemptions:
                 about = f"{preemptor.key} gets victims on {node} by {by}, after {of_this_life} sets"
                 self._break("too many sets of victims", about, preemptor.key)
         return begun
+
+    def _was_lost(self, pod: Json, victims: VictimSet, unknown: float) -> bool:
+        """Tell whether the node of some victims could not take a pod, whoever left it.
+
+        At some moment since they began to leave, or so many seconds before.
+        """
+        past = [
+            node
+            for until, node in self._nodes.get(victims.node, ())
+            if until >= victims.begun - unknown
+        ]
+        now = self._store.all("nodes").get(victims.node)
+        return any(_refuses(each, pod) for each in (*past, now))
 
     # The pods
 
@@ -338,6 +354,17 @@ def _place(node: Json | None) -> Json | None:
     """Return what of a node decides who may be there."""
     return (
         None if node is None else {"spec": node["spec"], "labels": node["metadata"].get("labels")}
+    )
+
+
+def _refuses(node: Json | None, pod: Json) -> bool:
+    """Tell whether a node refuses a pod whoever else is there; here no pod tolerates anything."""
+    if node is None or not is_open(node):
+        return True
+    wanted, labels = wanted_nodes(pod["spec"]), node["metadata"].get("labels", {})
+    chosen = pod["spec"].get("nodeSelector", {})
+    return not chosen.items() <= labels.items() or (
+        wanted is not None and not allows(wanted, node["metadata"]["name"], labels)
     )
 
 

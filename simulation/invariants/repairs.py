@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from simulation.apiserver.requests import pod_key
-from simulation.apiserver.store import Change, Json, Store
+from simulation.apiserver.store import Change, Json, Store, is_live
 from simulation.invariants.evictions import EVERYBODY, MOMENT, EvictionJudge, leads
 from simulation.invariants.execution import Picture, Standing
 from simulation.invariants.idle import Known
@@ -132,8 +132,9 @@ class Repairs(EvictionJudge):
             self._take_lease(change.by if new["spec"]["holderIdentity"] else None)
         if change.resource != "pods" or new is None:
             return
-        if old is None:
+        if "nodeName" in new["spec"] and (old is None or "nodeName" not in old["spec"]):
             self._note_size()
+        if old is None:
             last = self._last.get(owner_of(new) or "")
             if last is not None:
                 last.successors.append(new["metadata"]["uid"])
@@ -199,7 +200,8 @@ class Repairs(EvictionJudge):
 
     @property
     def _pods(self) -> int:
-        return len(self._store.all("pods"))
+        pods = self._store.all("pods").values()
+        return sum(is_live(each) and "nodeName" in each["spec"] for each in pods)
 
     def _share(self, pods: int) -> int:
         percent = self.settings.percent

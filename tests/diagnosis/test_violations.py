@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import pytest
@@ -14,7 +14,17 @@ from extender.core.model.stepping import at_once
 from extender.diagnosis.verbs import violations
 from extender.diagnosis.verbs.violations import Violation, Watch, Witnesses, patrol, witnesses
 from tests import strategies
-from tests.builders import Json, model_node, model_pod, namespace, node, pod, selector, state_of
+from tests.builders import (
+    Json,
+    Pod,
+    model_node,
+    model_pod,
+    namespace,
+    node,
+    pod,
+    selector,
+    state_of,
+)
 from tests.builders import term as pod_term
 from tests.oracle import (
     IN_TREE_DEFAULTS,
@@ -220,6 +230,37 @@ def test_while_a_rule_stays_broken_it_is_shown_by_pods_that_are_there(
     left = {"default/solo", "default/solo-2", "default/solo-3"} - {f"default/{gone}"}
     assert {seen.owner, seen.other} == left
     assert list(watch.take(found_in(state))) == []
+
+
+MANY = {f"label-{number}": "x" for number in range(20)}
+LONELY = [pod("crowd", "crowd").affinity(*(pod_term(ZONE, selector(**{key: "x"})) for key in MANY))]
+TOO_CLOSE = [
+    pod("many", "crowd").labels(**MANY),
+    pod("crowd", "crowd").anti_affinity(*(pod_term(ZONE, selector(**{key: "x"})) for key in MANY)),
+]
+
+
+@pytest.mark.parametrize(
+    "pods", [pytest.param(LONELY, id="affinity"), pytest.param(TOO_CLOSE, id="anti-affinity")]
+)
+def test_one_namespace_does_not_take_all_room_for_what_is_known(
+    pods: Sequence[Pod], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(violations, "MOST_KNOWN", 10)
+    state = state_of(NODES, [], [each.on("a1") for each in pods])
+    watch = Watch(state)
+    assert len(list(watch.take(found_in(state)))) == 5, "half of all room"
+    for name in ("web", "api"):
+        state.upsert_pod(model_pod(pod(name, name).affinity(pod_term(ZONE, DB)).on("a1")))
+    assert len(list(watch.take(found_in(state)))) == 2
+    assert {each.owner for each in watch.known.values()} == {"crowd/crowd", "web/web", "api/api"}
+    for each in pods:
+        state.remove_pod(f"crowd/{each['metadata']['name']}", f"crowd-{each['metadata']['name']}")
+    assert len(list(watch.drop_ended(found_in(state)))) == 5
+    for each in pods:
+        state.upsert_pod(model_pod(each.on("a1")))
+    list(watch.take(found_in(state)))
+    assert len(watch.known) == 6, "as many again as are left free"
 
 
 @pytest.mark.parametrize(

@@ -140,9 +140,20 @@ class ApiClient:
     ) -> bytes:
         return await self._call(ApiCall("PATCH", path, flow, content=Body(body, kind)), within)
 
-    async def delete(self, path: str, body: bytes, *, within: float | None = None) -> bytes:
-        """Remove something, with these DeleteOptions; return the body of a successful answer."""
-        return await self._call(ApiCall("DELETE", path, Flow.EVICTIONS, content=Body(body)), within)
+    async def delete(
+        self,
+        path: str,
+        body: bytes,
+        *,
+        within: float | None = None,
+        may_go: Callable[[], bool] | None = None,
+    ) -> bytes:
+        """Remove something, with these DeleteOptions; return the body of a successful answer.
+
+        `may_go` is as for `post`.
+        """
+        call = ApiCall("DELETE", path, Flow.EVICTIONS, content=Body(body), may_go=may_go)
+        return await self._call(call, within)
 
     async def _call(self, call: ApiCall, within: float | None) -> bytes:
         body = await self._answer(call, within)

@@ -6,6 +6,7 @@ pods. Pods are looked at only where a rule is broken, to name two of them.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Container, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
@@ -22,6 +23,7 @@ from extender.core.cluster.state import ClusterState
 from extender.core.model.labels import Labels
 from extender.core.model.objects import Pod, PodClass
 from extender.core.model.pod_affinity import Affinity, LimitedTerm, Term
+from extender.core.model.signed import shift
 from extender.core.model.stepping import at_once
 
 STEP_ENTRIES = 100
@@ -49,6 +51,8 @@ class Violation:
     """Label value; None for pods with required affinity on nodes that lack the key."""
     near: str | None = field(default=None, compare=False)
     """A node where it was seen, to be looked at first."""
+    namespace: str = field(default="", compare=False)
+    """That of a pod that breaks it, which need not be the owner of the term."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +158,8 @@ class Watch:
     def __init__(self, state: ClusterState) -> None:
         self._state = state
         self._known: dict[Violation, Witnesses] = {}
+        self._of: Counter[str] = Counter()
+        """How many of them are of each namespace."""
         self.known: Final = MappingProxyType(self._known)
         """What is broken, each with the pods that show it."""
 
@@ -165,15 +171,18 @@ class Watch:
 
         None is yielded after a look that brought no news, so that each item is one look at pods.
         A rule may stay broken while its pods are replaced: it is shown by pods that are there.
+        Of one namespace no more are known than there is room for others, of whichever namespace.
         """
         for violation in found:
             before = self._known.get(violation)
-            full = before is None and len(self._known) >= MOST_KNOWN
+            room = MOST_KNOWN - len(self._known)
+            full = before is None and self._of[violation.namespace] >= room
             if full or (before is not None and self._are_there(violation, before)):
                 continue
             shown = yield from _seeking(self._state, violation)
             if shown is not None:
                 self._known[violation] = shown
+                self._of[violation.namespace] += before is None
             yield None if shown is None or before is not None else (violation, shown)
 
     def _are_there(self, violation: Violation, shown: Witnesses) -> bool:
@@ -196,6 +205,7 @@ class Watch:
                 ended = (yield from _seeking(self._state, violation)) is None
                 if ended:
                     del self._known[violation]
+                    shift(self._of, violation.namespace, -1)
                 yield (violation, shown) if ended else None
 
 
@@ -224,7 +234,7 @@ def _too_close(state: ClusterState, placed: PlacedClass) -> Iterator[Looked]:
         if each.role is not Role.REQUIRED_ANTI or not placed.on_nodes or not holds(each.source):
             continue
         if isinstance(each, ExistingTerm):
-            yield _broken_by(placed, each.owners, (each.term,)), len(placed.on_nodes)
+            yield _broken_by(placed, each.owners, each.term), len(placed.on_nodes)
         else:
             yield from _broken_in(placed, each, labels)
 
@@ -238,16 +248,17 @@ def _broken_in(placed: PlacedClass, group: TermGroup, labels: Labels) -> Iterato
     for existing in group.about(placed.pod_class, labels) if shared else ():
         counts, own = existing.owners.counts, placed.owned.get(existing.owners, 0)
         there = [domain for domain in counts.keys() & shared if counts[domain] > own]
-        yield {Violation(group.role, existing.term, values[domain]) for domain in there}, 1
+        yield {_of_class(placed, existing.term, values[domain]) for domain in there}, 1
 
 
-def _broken_by(placed: PlacedClass, owners: DomainTable, terms: Iterable[Term]) -> set[Violation]:
+def _broken_by(placed: PlacedClass, owners: DomainTable, term: Term) -> set[Violation]:
     values = owners.topology.values
-    return {
-        Violation(Role.REQUIRED_ANTI, term, values[domain])
-        for domain in _shared_domains(placed, owners)
-        for term in terms
-    }
+    return {_of_class(placed, term, values[each]) for each in _shared_domains(placed, owners)}
+
+
+def _of_class(placed: PlacedClass, term: Term, domain: str | None) -> Violation:
+    namespace = placed.pod_class.namespace
+    return Violation(Role.REQUIRED_ANTI, term, domain, namespace=namespace)
 
 
 def _exceeded(state: ClusterState, existing: ExistingTerm, term: LimitedTerm) -> set[Violation]:
@@ -257,7 +268,8 @@ def _exceeded(state: ClusterState, existing: ExistingTerm, term: LimitedTerm) ->
         return set()
     get, values = tables[0].counts.get, existing.owners.topology.values
     over = [each for each in existing.owners.counts if get(each, 0) > term.most]
-    return {Violation(Role.REQUIRED_ANTI, term, values[domain]) for domain in over}
+    space = "" if existing.source is None else existing.source.namespace
+    return {Violation(Role.REQUIRED_ANTI, term, values[each], namespace=space) for each in over}
 
 
 def _shared_domains(placed: PlacedClass, owners: CountTable) -> list[int]:
@@ -290,6 +302,7 @@ def _lonely(state: ClusterState, placed: PlacedClass) -> Iterator[Looked]:
                 term,
                 None if domain == NO_DOMAIN else values[domain],
                 state.nodes.names[number],
+                placed.pod_class.namespace,
             )
             for term, table in zip(rules, matched, strict=True)
             for values in (table.topology.values,)

@@ -20,7 +20,7 @@ _CLEAR: Final = frozenset((400, 401, 403, 404, 405, 406, 410, 413, 415, 422, 429
 """Answers after which this request certainly binds nothing: it was turned away before the storage,
 or there is no such pod. A 409 is none of these: the API server answers so to a pod that has a node,
 gates or a deletionTimestamp, or another uid, but also to whatever went wrong while it wrote the
-pod, such as a timeout of etcd (BindingREST.assignPod). So the pod is read back."""
+pod, such as a timeout of etcd (BindingREST.assignPod). The pod is read back in either case."""
 
 _CONFLICT: Final = 409
 
@@ -41,7 +41,7 @@ class Binder:
             return Bound(BindOutcome.REFUSED, str(error))
         except ApiError as error:
             if error.status in _CLEAR:
-                return Bound(BindOutcome.REFUSED, str(error))
+                return await self._look(pod, node, str(error), otherwise=BindOutcome.REFUSED)
             return await self._look(pod, node, str(error), judged=error.status == _CONFLICT)
         except (NoAnswerError, BrokenAnswerError) as error:
             # The server may still be working on the request that we gave up.
@@ -52,17 +52,26 @@ class Binder:
         """Return a pod as the API server has it, None when there is none; ExtenderError else."""
         return await self._objects.pod(Key(key), within)
 
-    async def _look(self, pod: Pod, node: str, why: str, *, judged: bool = False) -> Bound:
+    async def _look(
+        self,
+        pod: Pod,
+        node: str,
+        why: str,
+        *,
+        otherwise: BindOutcome = BindOutcome.INDETERMINATE,
+        judged: bool = False,
+    ) -> Bound:
         """Find out what became of a bind, and of those of the same pod before it.
 
-        A pod that has a node keeps it. One that is gone or is being deleted gets none. Any other
-        may still get it from a request that the server has not finished with. One that it has
-        `judged` was refused if the pod still has gates, which no update can add.
+        A pod that has a node keeps it: a proxy may have sent twice what is refused now. One that is
+        gone or is being deleted gets none. `otherwise`, it may still get it from a request that the
+        server has not finished with. One that it has `judged` was refused if the pod still has
+        gates, which no update can add.
         """
         try:
             seen = await self.read(pod.key, WITHIN.look)
         except (ExtenderError, ObjectError) as error:
-            return Bound(BindOutcome.INDETERMINATE, f"{why}; reading it back: {error}")
+            return Bound(otherwise, f"{why}; reading it back: {error}")
         found = None if seen is None else seen.pod
         if found is None or found.uid != pod.uid or found.status.terminal:
             return Bound(BindOutcome.GONE, f"{why}; the pod is gone")
@@ -74,7 +83,7 @@ class Binder:
         if found.status.deleting:
             return Bound(BindOutcome.GONE, f"{why}; the pod is being deleted")
         refused = judged and found.spec.requirements.gates
-        return Bound(BindOutcome.REFUSED if refused else BindOutcome.INDETERMINATE, why)
+        return Bound(BindOutcome.REFUSED if refused else otherwise, why)
 
 
 def _binding(pod: Pod, node: str) -> bytes:

@@ -59,14 +59,14 @@ class EvictionController(Reconciler):
     ) -> None:
         """While `unready` says why, or the state is stale, no pod is judged or evicted."""
         super().__init__(context, MOST_WAITING)
-        state, clocks = context.state, context.clocks
+        clocks = context.clocks
         self._leadership, self._moves = turns.leadership, turns.moves
         self._watch, self._execution = shared.books.watch, execution
         self._limits = limits
         self._sleep = clocks.sleep
         self._unready = unready
         self.broken = BrokenRules(shared.books.watch, execution, clocks.clock, clocks.epoch)
-        self._breaker = CircuitBreaker(limits.max_affected, lambda: len(state.pods))
+        self._breaker = CircuitBreaker(limits.max_affected, lambda: shared.books.placed)
         self._recorder = EventRecorder(context, shared)
         self._mover = Mover(
             context,
@@ -135,7 +135,7 @@ class EvictionController(Reconciler):
             return
         total = sum(going.values())
         if now.all and not before.all:
-            await self._recorder.paused(total, len(self._state.pods), self._breaker.allowed)
+            await self._recorder.paused(total, self._breaker.pods(), self._breaker.allowed)
         elif before.all and not now.all:
             await self._recorder.resumed(total)
         for name in islice(sorted(now.namespaces ^ before.namespaces), MOST_TOLD):

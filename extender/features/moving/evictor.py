@@ -65,22 +65,28 @@ class ApiMover(EventWriter):
             return Eviction(Evicted.NOT_SENT, str(error))
         except StatusError as error:
             if _is_of_budget(error):
-                return Eviction(Evicted.REFUSED, str(error), error.retry_after)
+                became = await self._unless_gone(pod, Evicted.REFUSED, unread=Evicted.REFUSED)
+                return Eviction(became, str(error), error.retry_after)
             if error.is_missing:
                 return Eviction(Evicted.GONE, str(error))
             if error.status == HTTPStatus.CONFLICT:
-                return Eviction(await self._after_conflict(pod), str(error))
+                became = await self._unless_gone(pod, Evicted.CHANGED, unread=Evicted.GONE)
+                return Eviction(became, str(error))
             raise
         return Eviction(Evicted.DONE)
 
-    async def _after_conflict(self, pod: Pod) -> Evicted:
-        """Say whether a pod was only changed; what a proxy sends twice may conflict with itself."""
+    async def _unless_gone(self, pod: Pod, answered: Evicted, *, unread: Evicted) -> Evicted:
+        """Say what an answer means while the pod is there, else that it is gone.
+
+        What a proxy sends twice may conflict with itself, or find a budget that the first copy has
+        used up. `unread` is what it means where the pod cannot be read.
+        """
         try:
             seen = await self.objects.pod(pod.key)
         except ExtenderError:
-            return Evicted.GONE
+            return unread
         is_there = seen is not None and seen.pod.uid == pod.uid and not seen.pod.status.deleting
-        return Evicted.CHANGED if is_there else Evicted.GONE
+        return answered if is_there else Evicted.GONE
 
 
 def _is_of_budget(error: StatusError) -> bool:

@@ -154,7 +154,7 @@ class Fruitless:
 
 
 class CircuitBreaker:
-    """Pauses evictions while more than a share of all pods would have to go.
+    """Pauses evictions while more than a share of all placed pods would have to go.
 
     What the owner of some namespaces does is not to stop the evictions of all others: with more
     than half of that number a namespace pauses by itself, and for the others all that are paused
@@ -163,14 +163,14 @@ class CircuitBreaker:
     """
 
     def __init__(self, share: float, pods: Callable[[], int]) -> None:
-        """`pods` says how many there are in all."""
+        """`pods` says how many have a node in all."""
         self._share = share
-        self._pods = pods
+        self.pods: Final = pods
         self.pauses = Pauses()
 
     @property
     def allowed(self) -> int:
-        return max(1, share_of(self._pods(), self._share))
+        return max(1, share_of(self.pods(), self._share))
 
     def allowed_of_one(self, acknowledged: int) -> int:
         return max((self.allowed + 1) // 2, acknowledged)

@@ -254,7 +254,7 @@ class RepairController:
         share = self._eviction.max_affected
         if share >= EVERYBODY:
             return False
-        hour, most = self._moves.hour.moves, max(1, share_of(len(self._state.pods), share))
+        hour, most = self._moves.hour.moves, max(1, share_of(self._books.placed, share))
         return sum(hour.values()) >= most or hour.get(namespace, 0) >= (most + 1) // 2
 
     async def _move(self, owner: Controller, known: Prospect, move: Improvement) -> None:

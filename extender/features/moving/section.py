@@ -48,9 +48,9 @@ class RequiredDuringExecution(Block, frozen=True, kw_only=True):
     """Seconds for which a rule has to be broken before a pod is evicted."""
 
     max_affected: str = "10%"
-    """Share of all pods. While more than that would have to go, no pod is evicted, until the
-    cause is undone or acknowledged by an annotation of the Lease. If more than half of that number
-    are in one namespace, no pod of that namespace is. A single pod is never too many."""
+    """Share of all pods that have a node. While more than that would have to go, no pod is evicted,
+    until the cause is undone or acknowledged by an annotation of the Lease. If more than half of
+    that number are in one namespace, no pod of that namespace is. One pod is never too many."""
 
     plain_rules: NamespaceSelector = NamespaceSelector()
     """Selector of namespaces in which required rules in specs hold during execution as well, not
@@ -81,7 +81,7 @@ class RequiredDuringExecution(Block, frozen=True, kw_only=True):
 class PreferredDuringExecution(Block, frozen=True, kw_only=True):
     """Moving pods that sit worse than they have to by preferred rules; modes assist and replace.
 
-    Lease, evictionsPerMinute (half of it) and maxAffected (of all pods, in any hour) are those of
+    Lease, evictionsPerMinute (half of it) and maxAffected (in any hour) are those of
     requiredDuringExecution, which need not be enabled.
     """
 

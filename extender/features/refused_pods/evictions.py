@@ -45,8 +45,13 @@ class Evictor(Protocol):
     async def mark(self, victim: Pod, message: str) -> bool:
         """Set the condition that says why a pod is about to go; False if it is gone or going."""
 
-    async def delete(self, victim: Pod, *, dry_run: bool = False) -> bool:
-        """Delete a pod, or only find out whether we may; False when it is gone already."""
+    async def delete(
+        self, victim: Pod, *, dry_run: bool = False, may_go: Callable[[], bool] = lambda: True
+    ) -> bool | None:
+        """Delete a pod, or only find out whether we may; False when it is gone already.
+
+        None when `may_go` says no right before it would be sent.
+        """
 
     async def tell(self, victim: Pod, preemptor: Pod, note: str) -> None:
         """Write an Event about it."""
@@ -147,7 +152,7 @@ class Evictions:
             )
             return None
         # By its uid alone: whoever may edit the pod could dodge a version for as long as he likes.
-        return await self._evictor.delete(victim)
+        return await self._evictor.delete(victim, may_go=wanted)
 
     def _count(self, result: str, victim: Pod, preemptor: Pod, why: str = "") -> None:
         self._counters.count(self._plugin, result)

@@ -5,6 +5,7 @@ The Eviction API would not go beyond a disruption budget, and preemption may.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from http import HTTPStatus
 from typing import Any, Final
 
@@ -20,6 +21,7 @@ from extender.core.kube.calls import (
 )
 from extender.core.kube.client import ApiClient
 from extender.core.kube.events import EventWriter, reference
+from extender.core.kube.failures import NotSentError
 from extender.core.kube.flowcontrol import Flow
 from extender.core.kube.limits import WITHIN
 from extender.core.model.keys import namespace_of
@@ -69,8 +71,13 @@ class ApiEvictor(EventWriter):
                     raise
         raise AssertionError("the last try returns or raises")
 
-    async def delete(self, victim: Pod, *, dry_run: bool = False) -> bool:
-        """Delete a pod with its own grace period; failures as with `mark`."""
+    async def delete(
+        self, victim: Pod, *, dry_run: bool = False, may_go: Callable[[], bool] = lambda: True
+    ) -> bool | None:
+        """Delete a pod with its own grace period; failures as with `mark`.
+
+        None when `may_go` says no: the request may have to wait until it can be sent.
+        """
         options: dict[str, Any] = {
             "kind": "DeleteOptions",
             "apiVersion": "v1",
@@ -79,8 +86,14 @@ class ApiEvictor(EventWriter):
         if dry_run:
             options["dryRun"] = ["All"]
         body = msgspec.json.encode(options)
-        sent = self.client.delete(pod_path(victim.key), body, within=WITHIN.deletion)
-        return await took_effect(sent, unless=_GONE)
+        path, within = pod_path(victim.key), WITHIN.deletion
+        sent = self.client.delete(path, body, within=within, may_go=may_go)
+        try:
+            return await took_effect(sent, unless=_GONE)
+        except NotSentError:
+            if may_go():
+                raise
+            return None
 
     async def tell(self, victim: Pod, preemptor: Pod, note: str) -> None:
         occurrence = Occurrence("Preempted", "Preempting", note)

@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Final
 
 import msgspec
+from msgspec import Struct, field
 
+from extender.core.errors import ApiError
 from extender.core.kube.calls import (
     JSON_PATCH,
     STRATEGIC_MERGE,
@@ -14,13 +16,46 @@ from extender.core.kube.calls import (
     second_now,
     took_effect,
 )
-from extender.core.kube.client import ApiClient
+from extender.core.kube.client import USER_AGENT, ApiClient
 from extender.core.kube.limits import WITHIN
 from extender.core.model.objects import Pod
+from extender.core.wire.decoding import BROKEN_JSON, decoded
 
 _NOMINATION: Final = "/status/nominatedNodeName"
 _OVERTAKEN: Final = frozenset((404, 409, 422))
 """Not Found, Conflict, and how the API server says that a test of a patch failed."""
+_MANAGER: Final = USER_AGENT.partition("/")[0]
+"""As whom the API server enters in `managedFields` what this program has written."""
+
+
+class _Status(Struct):
+    node: dict[str, msgspec.Raw] | None = field(default=None, name="f:nominatedNodeName")
+
+
+class _Fields(Struct):
+    status: _Status = field(default_factory=_Status, name="f:status")
+
+
+class _Written(Struct):
+    manager: str = ""
+    fields: _Fields = field(default_factory=_Fields, name="fieldsV1")
+
+
+class _Metadata(Struct):
+    uid: str
+    written: list[_Written] = field(default_factory=list, name="managedFields")
+
+
+class _Nominated(Struct):
+    node: str | None = field(default=None, name="nominatedNodeName")
+
+
+class _Pod(Struct):
+    metadata: _Metadata
+    status: _Nominated = field(default_factory=_Nominated)
+
+
+_POD: Final = msgspec.json.Decoder(_Pod)
 
 
 class ApiNominator:
@@ -35,7 +70,28 @@ class ApiNominator:
         `before` is what the field has to be at that moment. ApiError when the API server refuses,
         NoAnswerError and BrokenAnswerError leave open whether it was done.
         """
-        return await self._patch(pod, _nomination(pod.uid, before, node), JSON_PATCH)
+        if await self._patch(pod, _nomination(pod.uid, before, node), JSON_PATCH):
+            return True
+        return node is not None and await self._has_set(pod, node)
+
+    async def _has_set(self, pod: Pod, node: str) -> bool:
+        """Return whether it was done all the same: a proxy that sends a patch twice answers no.
+
+        A hint that is taken for another writer's would never be withdrawn. Errors as of `nominate`.
+        """
+        try:
+            body = await self._client.get(pod_path(pod.key), {}, within=WITHIN.nomination)
+            seen = decoded(_POD.decode, body)
+        except ApiError as error:
+            if error.is_missing:
+                return False
+            raise
+        except BROKEN_JSON:
+            return False
+        writers = [
+            each.manager for each in seen.metadata.written if each.fields.status.node is not None
+        ]
+        return (seen.metadata.uid, seen.status.node) == (pod.uid, node) and _MANAGER in writers
 
     async def wake(self, pod: Pod) -> bool:
         """Make the scheduler try a pod again that an extender refused; False when it is gone.

@@ -135,10 +135,31 @@ UNAVAILABLE = status(503, "ServiceUnavailable", "etcd has no leader")
     [
         pytest.param(
             status(403, "Forbidden", "you may not"),
-            None,
+            shows(WEB),
             BindOutcome.REFUSED,
             "you may not",
-            id="a clear refusal is not looked into",
+            id="a clear refusal",
+        ),
+        pytest.param(
+            status(403, "Forbidden", "you may not"),
+            UNAVAILABLE,
+            BindOutcome.REFUSED,
+            "you may not",
+            id="a clear refusal that cannot be looked into",
+        ),
+        pytest.param(
+            status(429, "TooManyRequests", "later"),
+            shows(WEB.on("n")),
+            BindOutcome.BOUND,
+            "",
+            id="a clear refusal of a second copy, and the first was carried out",
+        ),
+        pytest.param(
+            status(429, "TooManyRequests", "later"),
+            shows(WEB.on("other")),
+            BindOutcome.ELSEWHERE,
+            "bound to other already",
+            id="a clear refusal, and an earlier bind was carried out",
         ),
         pytest.param(
             CONFLICT,
@@ -290,17 +311,15 @@ async def test_the_end_of_a_bind(  # noqa: PLR0917 - a table's columns
     server: Server,
     binder: Binder,
     bind: Answer,
-    read: Answer | None,
+    read: Answer,
     outcome: BindOutcome,
     says: str,
 ) -> None:
-    server.bind = bind
-    if read is not None:
-        server.read = read
+    server.bind, server.read = bind, read
     bound = await binder.bind(model_pod(WEB), "n", WITHIN)
     assert bound.outcome is outcome
     assert says in bound.why
-    assert (server.reads > 0) is (read is not None)
+    assert server.reads == 1
 
 
 @pytest.mark.parametrize("within", [0.0, -16.0], ids=["no time", "after a standstill"])

@@ -8,6 +8,13 @@ from tests.planted.bugs import Bug
 
 BUGS: Final = (
     Bug(
+        "pods that wait raise how many may go",
+        "features.moving.rules.books",
+        "len(self.state.pods) - len(self.state.waiting_pods)",
+        "len(self.state.pods)",
+        "features/moving/test_eviction_tenants.py::test_pods_that_wait_do_not_raise_how_many_may_go",
+    ),
+    Bug(
         "the turns of a minute go to those who came first, whoever they are",
         "features.moving.mover",
         "            if self._fair.has(owner.namespace):",

@@ -238,6 +238,21 @@ async def test_the_pods_of_one_namespace_stop_that_namespace_alone() -> None:
     assert rig.registry.get_sample_value("affinity_extender_evictions_paused") == 0
 
 
+async def test_pods_that_wait_do_not_raise_how_many_may_go() -> None:
+    rig = two_zones(max_affected=0.1)
+    rig.node("gold", gold="yes", zone="c")
+    calm(rig, 80)
+    for each in range(1_000):
+        rig.put(pod(f"waits-{each}", "crowd"))
+    for each in range(12):
+        unmet(rig, f"tenant-{each}", 1)
+    await rig.after(GRACE + 5)
+    assert rig.mover.tried == []
+    assert rig.controller.paused
+    (note,) = rig.mover.notes("EvictionsPaused")
+    assert "12 of 92 pods" in note
+
+
 async def test_a_namespace_goes_on_when_it_has_few_enough_after_a_new_grace_period() -> None:
     rig = two_zones(max_affected=0.1, per_minute=100)
     rig.node("gold", gold="yes", zone="c")

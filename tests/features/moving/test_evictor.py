@@ -93,6 +93,26 @@ async def test_what_conflicts_may_be_this_very_eviction_sent_twice(
 
 
 @pytest.mark.parametrize(
+    ("now", "became"),
+    [
+        pytest.param(RAW, Evicted.REFUSED, id="it is there"),
+        pytest.param(RAW.being_deleted(), Evicted.GONE, id="it is on its way out"),
+        pytest.param(RAW.uid("another"), Evicted.GONE, id="another pod has its name"),
+        pytest.param(None, Evicted.REFUSED, id="nobody can tell"),
+    ],
+)
+async def test_a_budget_may_refuse_the_second_copy_of_an_eviction_that_was_carried_out(
+    server: Told, evictor: ApiMover, now: Pod | None, became: Evicted
+) -> None:
+    server.code = 429
+    evictor.objects = Objects(state_of([], [], [] if now is None else [now]))
+    if now is None:
+        evictor.objects.meanwhile = fails
+    answer = await evictor.evict(VICTIM, version="17", dry_run=False, may_go=lambda: True)
+    assert answer.became is became
+
+
+@pytest.mark.parametrize(
     ("code", "message", "causes"),
     [
         pytest.param(

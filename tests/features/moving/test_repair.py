@@ -336,6 +336,8 @@ async def test_of_all_pods_no_more_are_moved_in_an_hour_than_may_be_affected() -
 async def test_of_one_namespace_half_of_that_is_moved_at_most() -> None:
     rig = with_zones(share=0.1)
     fill(rig, "web", ["a0"] * 60)
+    for each in range(1_000):
+        rig.put(pod(f"waits-{each}", "crowd"))
     await rig.after(3000)
     assert len(rig.mover.evicted) == 3
 

@@ -118,8 +118,16 @@ class Api:
             self._set(known.with_status(victim_of=preemptor_in(message)))
         return known is not None
 
-    async def delete(self, victim: ModelPod, *, dry_run: bool = False) -> bool:
+    async def delete(
+        self,
+        victim: ModelPod,
+        *,
+        dry_run: bool = False,
+        may_go: Callable[[], bool] = lambda: True,
+    ) -> bool | None:
         await self._arrive(f"{'try' if dry_run else 'delete'} {short(victim.key)}")
+        if not may_go():
+            return None
         known = self.pods.get(victim.uid)
         if known is None or dry_run:
             return known is not None

@@ -131,10 +131,17 @@ async def test_an_event_about_a_victim_does_not_name_a_preemptor_of_another_name
     assert "payroll" not in json.dumps(event)
 
 
+async def test_a_deletion_that_is_needed_no_more_is_not_sent(
+    server: Marking, evictor: ApiEvictor
+) -> None:
+    assert await evictor.delete(VICTIM, may_go=lambda: False) is None
+    assert server.bodies == []
+
+
 async def test_a_victim_that_is_gone_is_no_failure(server: Marking, evictor: ApiEvictor) -> None:
     server.code = 404
     assert not await evictor.mark(VICTIM, "")
-    assert not await evictor.delete(VICTIM)
+    assert await evictor.delete(VICTIM) is False
 
 
 @pytest.mark.parametrize("code", [403, 409, 500])

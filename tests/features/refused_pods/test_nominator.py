@@ -23,8 +23,31 @@ from tests.kube.told import Told
 WEB = model_pod(pod("web"))
 
 
+STORED: dict[str, Any] = {}
+"""What the API server has of the pod."""
+
+
+async def stored(_: web.Request) -> web.Response:
+    return web.json_response(STORED)
+
+
+def store(
+    manager: str, node: str = "n", uid: str = "default-web", field: str = "f:nominatedNodeName"
+) -> None:
+    """Have a pod stored with a nomination, and who wrote that."""
+    fields: dict[str, Any] = {"f:status": {field: {}, "f:phase": {}}}
+    others = {"manager": "kubelet", "fieldsV1": {"f:status": {"f:conditions": {".": {}}}}}
+    managed = [others, {"manager": manager, "fieldsV1": fields}]
+    STORED.clear()
+    STORED.update(
+        metadata={"name": "web", "uid": uid, "managedFields": managed},
+        status={"nominatedNodeName": node},
+    )
+
+
 @pytest.fixture
 def server() -> Told:
+    store("kube-scheduler")
     return Told()
 
 
@@ -35,6 +58,7 @@ async def nominator(
     monkeypatch.setattr(nominator_module, "WITHIN", RequestSeconds(nomination=0.1))
     app = web.Application()
     app.router.add_patch("/api/v1/namespaces/default/pods/web/status", server.take)
+    app.router.add_get("/api/v1/namespaces/default/pods/web", stored)
     running = await aiohttp_server(app)
     async with ApiClient(credentials_for(str(running.make_url("")))) as client:
         yield ApiNominator(client)
@@ -80,6 +104,33 @@ async def test_a_pod_is_woken_by_a_change_that_says_nothing(
 @pytest.mark.parametrize("code", [404, 409, 422])
 async def test_somebody_else_was_faster(server: Told, nominator: ApiNominator, code: int) -> None:
     server.code = code
+    assert not await nominator.nominate(WEB, None, "n")
+
+
+@pytest.mark.parametrize("before", [None, "m"])
+async def test_a_nomination_that_a_proxy_has_sent_twice_is_done(
+    server: Told, nominator: ApiNominator, before: str | None
+) -> None:
+    server.code = 422
+    store("affinity-extender")
+    assert await nominator.nominate(WEB, before, "n")
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        pytest.param({"manager": "kube-scheduler"}, id="the scheduler"),
+        pytest.param({"node": "m"}, id="another node"),
+        pytest.param({"uid": "another"}, id="another pod"),
+        pytest.param({"field": "f:qosClass"}, id="another field"),
+        pytest.param({"manager": None}, id="what cannot be read"),
+    ],
+)
+async def test_what_others_have_nominated_is_not_taken_for_that(
+    server: Told, nominator: ApiNominator, other: dict[str, str]
+) -> None:
+    server.code = 422
+    store(**{"manager": "affinity-extender"} | other)
     assert not await nominator.nominate(WEB, None, "n")
 
 

@@ -99,3 +99,39 @@ async def test_an_event_about_a_victim_names_nobody_of_another_namespace() -> No
     assert "a pod of another namespace" in note
     assert "default/important" not in note
     assert model_pod(important()).uid in note
+
+
+def preemptor_is_gone(rig: PreemptionRig) -> None:
+    rig.state.remove_pod("default/important", "default-important")
+
+
+def preemptor_is_admitted(rig: PreemptionRig) -> None:
+    rig.controller.admitted(model_pod(important()))
+
+
+def preemptor_is_bound(rig: PreemptionRig) -> None:
+    rig.state.upsert_pod(model_pod(important().on("b")))
+
+
+@pytest.mark.parametrize(
+    "happens",
+    [
+        pytest.param(preemptor_is_gone, id="it is gone"),
+        pytest.param(preemptor_is_admitted, id="filter has found a node for it"),
+        pytest.param(preemptor_is_bound, id="it is bound elsewhere"),
+    ],
+)
+async def test_no_victim_is_deleted_for_a_pod_that_needs_it_no_more_when_the_request_may_go(
+    happens: Callable[[PreemptionRig], None],
+) -> None:
+    rig = PreemptionRig([A], ON_A, important())
+
+    def delayed(call: str) -> None:
+        if call == "delete on-a":
+            happens(rig)
+
+    rig.api.fails = delayed
+    rig.refuse()
+    await rig.pass_time()
+    assert "default-on-a" in rig.api.pods
+    assert rig.eviction_counts() == {}

@@ -83,10 +83,17 @@ BUGS: Final = (
         "::test_while_a_rule_stays_broken_it_is_shown_by_pods_that_are_there",
     ),
     Bug(
+        "one namespace takes all room for what is known",
+        "diagnosis.verbs.violations",
+        "self._of[violation.namespace] >= room",
+        "room == 0",
+        "diagnosis/test_violations.py::test_one_namespace_does_not_take_all_room_for_what_is_known",
+    ),
+    Bug(
         "what is known is not renewed where there is room for no more",
         "diagnosis.verbs.violations",
-        "            full = before is None and len(self._known) >= MOST_KNOWN\n",
-        "            full = len(self._known) >= MOST_KNOWN\n",
+        "            full = before is None and self._of[violation.namespace] >= room\n",
+        "            full = self._of[violation.namespace] >= room\n",
         "diagnosis/test_violations.py"
         "::test_while_a_rule_stays_broken_it_is_shown_by_pods_that_are_there",
     ),

@@ -32,3 +32,8 @@ class Books:
     def state(self) -> ClusterState:
         """Return what they book."""
         return self.watch.state
+
+    @property
+    def placed(self) -> int:
+        """Return how many pods have a node: of those that wait, anybody may create any number."""
+        return len(self.state.pods) - len(self.state.waiting_pods)
