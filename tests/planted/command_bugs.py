@@ -193,4 +193,12 @@ OF_COMMANDS: Final = (
         "::test_on_a_node_without_the_wider_key_the_narrower_term_counts",
         _COMMANDS,
     ),
+    Bug(
+        "what is unknown outweighs what is not fine",
+        "commands.explain.run",
+        "for code in (NOT_FINE, UNKNOWN) if code in found",
+        "for code in (UNKNOWN, NOT_FINE) if code in found",
+        "commands/explain/test_several.py::test_what_is_not_fine_outweighs_what_is_unknown",
+        _COMMANDS,
+    ),
 )

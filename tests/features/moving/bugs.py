@@ -202,4 +202,11 @@ BUGS: Final = (
         "features/moving/test_moves.py"
         "::test_a_successor_that_is_being_deleted_is_not_there_for_long",
     ),
+    Bug(
+        "a move that came to nothing counts in its hour",
+        "features.moving.repair",
+        "                self._moves.hour.give_back(move_of_hour)\n",
+        "",
+        "features/moving/test_repair.py::test_what_evicts_nobody_counts_in_no_minute_and_no_hour",
+    ),
 )

@@ -323,6 +323,30 @@ async def test_a_fault_of_the_api_server_evicts_nobody_twice(status: int) -> Non
     assert rig.outcomes() == {"web": "failed" if status == 403 else "ownerBusy"}
 
 
+@pytest.mark.parametrize(
+    ("answer", "counts"),
+    [
+        pytest.param(Eviction(Evicted.DONE), True, id="it is evicted"),
+        pytest.param(Eviction(Evicted.GONE), True, id="it is gone, maybe by this request"),
+        pytest.param(ApiError(504, "Timeout", "no answer"), True, id="nobody can tell"),
+        pytest.param(Eviction(Evicted.REFUSED, "a budget"), False, id="a budget refuses"),
+        pytest.param(Eviction(Evicted.CHANGED), False, id="it was changed meanwhile"),
+        pytest.param(Eviction(Evicted.NOT_SENT), False, id="it was not sent"),
+        pytest.param(ApiError(403, "Forbidden", "no"), False, id="it is forbidden"),
+    ],
+)
+async def test_what_evicts_nobody_counts_in_no_minute_and_no_hour(
+    answer: Eviction | ApiError, *, counts: bool
+) -> None:
+    rig = with_zones()
+    rig.mover.answer = lambda _: answer
+    fill(rig, "web", ["a0", "a1"])
+    await rig.after(SETTLE + 2)
+    assert len(rig.mover.tried) == 1
+    assert rig.turns.window.recent == counts
+    assert dict(rig.turns.moves.hour.moves) == ({"web": 1} if counts else {})
+
+
 async def test_of_all_pods_no_more_are_moved_in_an_hour_than_may_be_affected() -> None:
     rig = with_zones(share=0.1)
     fill(rig, "web", ["a0"] * 15)
