@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Sequence
-from itertools import count
+from itertools import count, pairwise
 from random import Random
 
 import pytest
@@ -280,6 +280,34 @@ async def test_a_pod_whose_rules_take_too_long_holds_up_nobody(
     await rig.after(SETTLE + 3)
     assert [uid.partition("-")[0] for uid in rig.mover.evicted] == ["web"]
     assert rig.outcomes() == {"costly": "failed"}
+
+
+@pytest.mark.parametrize(
+    "ends",
+    [
+        pytest.param(OverBudgetError("too many comparisons"), id="rules that take too long"),
+        pytest.param(ApiError(403, "Forbidden", "no"), id="it is forbidden"),
+        pytest.param(Eviction(Evicted.CHANGED), id="it was changed meanwhile"),
+        pytest.param(Eviction(Evicted.NOT_SENT), id="it was not sent"),
+    ],
+)
+async def test_after_an_attempt_that_evicts_nobody_a_controller_rests(
+    monkeypatch: pytest.MonkeyPatch, ends: Exception | Eviction
+) -> None:
+    rig, tried = with_zones(), [0.0]
+
+    async def prepare(_: WarmUp, pod: ModelPod) -> None:
+        del pod
+        tried.append(rig.now)
+        if isinstance(ends, OverBudgetError):
+            raise ends
+
+    monkeypatch.setattr(WarmUp, "prepare", prepare)
+    rig.mover.answer = lambda _: ends
+    fill(rig, "web", ["a0", "a1"])
+    await rig.after(SETTLE + 5 * REST)
+    pauses = [later - earlier for earlier, later in pairwise(tried)]
+    assert pauses == [1000.0 + SETTLE, *[REST] * 4]
 
 
 async def test_who_is_not_replaced_waits_for_nobody_for_ever() -> None:
