@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import random
-from collections import Counter
 from typing import Any
 
 import pytest
@@ -200,30 +199,6 @@ def test_all_pods_in_the_way_are_counted_and_ten_are_named(shared: bool, theirs:
     names = [pod.key for pod in refusal.pods]
     assert (len({*names}), names) == (MOST_BLOCKERS, sorted(names))
     assert {*names} <= {"default/bound-soon", *(f"default/web-{n}" for n in range(12))}
-
-
-@pytest.mark.parametrize("shared", [False, True], ids=["a node alone", "two nodes in a domain"])
-@pytest.mark.parametrize(
-    ("mine", "named"),
-    [
-        pytest.param(12, {"shop": MOST_BLOCKERS}, id="more than are named"),
-        pytest.param(3, {"shop": 3, "away": MOST_BLOCKERS - 3}, id="fewer"),
-        pytest.param(0, {"away": MOST_BLOCKERS}, id="none"),
-    ],
-)
-def test_of_many_in_the_way_those_of_its_own_namespace_are_named(
-    mine: int, named: dict[str, int], *, shared: bool
-) -> None:
-    nodes = [builders.node("a", {HOST: "h"}), builders.node("b", {HOST: "h" if shared else "b"})]
-    web = builders.pod("web").labels(app="web")
-    others = [strategies.named(web, f"z-{n}", "shop").on("a") for n in range(mine)]
-    others += [strategies.named(web, f"web-{n}", "away").on("a") for n in range(12)]
-    apart = term(HOST, selector(app="web"), namespaceSelector={})
-    asked = model_pod(builders.pod("new", "shop").anti_affinity(apart))
-    state = state_of(nodes, [], others)
-    found = explanation_of(state, Question(asked, ["a", "b"], [InterPodAffinity()]))
-    (refusal,) = found.refusals
-    assert Counter(each.pod_class.namespace for each in refusal.pods) == named
 
 
 RACK = "rack"

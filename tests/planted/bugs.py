@@ -875,11 +875,4 @@ BUGS = (
         "barren += len(snapshot) == before",
         "kube/test_misbehaving.py::test_pages_that_bring_something_now_and_then_are_a_list",
     ),
-    Bug(
-        "of many blockers those of other namespaces are named",
-        "diagnosis.verbs.blockers",
-        "key=lambda each: each.pod_class.namespace != own)",
-        "key=lambda each: each.pod_class.namespace == own)",
-        "diagnosis/test_explaining.py::test_of_many_in_the_way_those_of_its_own_namespace_are_named",
-    ),
 )

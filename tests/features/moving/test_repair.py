@@ -227,6 +227,25 @@ async def test_what_passes_before_it_has_settled_moves_nobody() -> None:
     assert rig.mover.tried == []
 
 
+@pytest.mark.parametrize("gone", [False, True], ids=["it stays better", "it is gone for a moment"])
+async def test_a_place_that_comes_back_during_a_rest_has_to_last_anew(*, gone: bool) -> None:
+    rig = with_zones()
+    rig.mover.answer = lambda _: ApiError(403, "Forbidden", "no")
+    fill(rig, "web", ["a0", "a1"])
+    await rig.after(SETTLE + 1)
+    assert len(rig.mover.tried) == 1
+    before = set(rig.state.pods)
+    if gone:
+        fill(rig, "web", ["b0", "c0"])
+    await rig.after(2)
+    for key in set(rig.state.pods) - before:
+        rig.state.remove_pod(key, rig.state.pods[key].uid)
+    await rig.after(SETTLE - 1)
+    assert len(rig.mover.tried) == (1 if gone else 4)
+    await rig.after(1)
+    assert len(rig.mover.tried) == (2 if gone else 4)
+
+
 async def test_one_of_a_controller_at_a_time_and_then_it_rests() -> None:
     rig = with_zones()
     fill(rig, "web", ["a0"] * 9)
@@ -458,6 +477,50 @@ async def test_a_pod_that_is_not_as_the_watch_has_shown_it_stays() -> None:
     assert rig.mover.tried == []
     assert rig.outcomes() == {"web": "unconfirmed"}
     assert rig.counted("unconfirmed") == 1
+
+
+def of_another(name: str, on: str) -> Pod:
+    """Build a pod that those of web avoid."""
+    return pod(name, "web").labels(app="web").owned_by("ReplicaSet/other").on(on).ready()
+
+
+def crowd_all_zones(rig: Rig) -> None:
+    for zone in "bc":
+        rig.put(of_another(f"other-{zone}", f"{zone}0"))
+
+
+def have_it_deleted(rig: Rig) -> None:
+    found = next(each for each in rig.state.pods.values() if each.uid == "web-web-0")
+    rig.state.upsert_pod(found.with_status(deleting=True))
+
+
+def lose_the_lead(rig: Rig) -> None:
+    rig.leader.leads = False
+
+
+@pytest.mark.parametrize(
+    ("meanwhile", "evicted"),
+    [
+        pytest.param(lambda _: None, ["web-web-0"], id="nothing"),
+        pytest.param(
+            lambda rig: rig.state.remove_pod("web/web-1", "web-web-1"), [], id="no replica is left"
+        ),
+        pytest.param(crowd_all_zones, [], id="no place is better"),
+        pytest.param(have_it_deleted, [], id="it is being deleted"),
+        pytest.param(lose_the_lead, [], id="another replica leads"),
+    ],
+)
+async def test_what_passes_while_an_eviction_is_prepared_counts(
+    meanwhile: Callable[[Rig], object], evicted: list[str]
+) -> None:
+    rig = with_zones()
+    for name in ("a0", "b0"):
+        rig.make("web", name)
+    rig.put(of_another("other-a", "a0"))
+    rig.leader.meanwhile = lambda: meanwhile(rig)
+    await rig.after(SETTLE + 1)
+    assert rig.leader.asked == 1
+    assert rig.mover.evicted == evicted
 
 
 async def test_one_namespace_does_not_take_all_the_turns() -> None:
