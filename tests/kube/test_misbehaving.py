@@ -271,9 +271,10 @@ async def test_pages_that_bring_something_now_and_then_are_a_list(
         [at(100, thing(f"t{number}", number))] * (number % 3 == 0) for number in range(10)
     ]
     rig.things.lists.extend(page(number, *each) for number, each in enumerate(every_third))
-    async with rig.running():
+    async with rig.running() as reflector:
+        await rig.pulse.until(lambda: reflector.synced.is_set() or bool(rig.observer.relists))
+        assert not rig.observer.relists
         await rig.until_values(t0=0, t3=3, t6=6, t9=9)
-    assert not rig.observer.relists
 
 
 def _json(body: Any) -> web.Response:
