@@ -50,6 +50,11 @@ if sys.version_info[:2] in {(3, 12), (3, 13)}:
     pytest.MonkeyPatch().setattr("extender.core.source.check_depth", lambda: None)
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Let the test begin first that takes as long as many others, which run beside it."""
+    items.sort(key=lambda each: not each.name.startswith("test_everything_holds_in_many"))
+
+
 @pytest.fixture(autouse=True)
 def _logging_as_it_was() -> Iterator[None]:
     """Undo what a command that ran in this process did to logging: its stream closes with it."""

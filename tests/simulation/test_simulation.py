@@ -22,7 +22,7 @@ PREEMPTING_SEEDS = (6, 11)
 EVICTING_SEEDS = (38, 49, 29, 86, 97)
 REPAIRING_SEEDS = (20, 55, 58, 75)
 GROUP_SEEDS = (156, 221)
-SEEDS = (26, 240, 371, 59, 424, 754, 2, 703, 7)
+SEEDS = (7, 703, 26, 240, 371, 59, 424, 754, 2)
 """Those that bring many binds for their time, and all kinds of faults."""
 MORE_SEEDS = (81, 43, 320, 87, 301, 309, 4, 13, 47, 93, 48, 120, 24, 29, 278, 49, 137)
 """Of all kinds, should there not be enough of something: any change may lead a seed elsewhere."""
