@@ -511,7 +511,7 @@ def lose_the_lead(rig: Rig) -> None:
     ],
 )
 async def test_what_passes_while_an_eviction_is_prepared_counts(
-    meanwhile: Callable[[Rig], object], evicted: list[str]
+    meanwhile: Callable[[Rig], None], evicted: list[str]
 ) -> None:
     rig = with_zones()
     for name in ("a0", "b0"):
