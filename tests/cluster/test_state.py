@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 import pytest
 
 from extender.core.cluster.counts.count_tables import versions
+from extender.core.cluster.counts.pod_sets import MANY_TERMS
 from extender.core.cluster.state import ClusterState
 from extender.core.model import memory
 from extender.core.model.objects import Said
@@ -247,6 +248,22 @@ def test_a_relabelled_namespace_moves_its_pods_in_and_out_of_terms() -> None:
     state.remove_namespace("default")
     assert matching(state, asking) == {}
     assert mismatches(state) == []
+
+
+def test_a_relabelled_namespace_counts_by_those_of_many_terms_that_are_about_it() -> None:
+    terms = [
+        term(
+            ZONE, selector(), namespaceSelector=selector(requirement("team", "In", "red", f"{at}"))
+        )
+        for at in range(MANY_TERMS + 1)
+    ]
+    asking = pod("asking").anti_affinity(*terms)
+    state = cluster(WEB.on("a1"))
+    assert matching(state, asking) == {}
+    for team, terms_about_it in (("red", len(terms)), ("3", 1), ("red", len(terms)), ("green", 0)):
+        state.upsert_namespace(model_namespace(namespace("default", {"team": team})))
+        assert matching(state, asking) == ({"a": terms_about_it} if terms_about_it else {})
+        assert mismatches(state) == []
 
 
 def test_a_namespace_that_nobody_knows_has_no_labels() -> None:

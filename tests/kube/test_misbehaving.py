@@ -258,6 +258,25 @@ async def test_pages_without_end_and_without_anything_new_are_no_list(
     assert len(rig.things.listed) == 7
 
 
+async def test_pages_that_bring_something_now_and_then_are_a_list(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(watching, "MOST", Most(barren_pages=3))
+
+    def page(number: int, *items: Any) -> Answer:
+        metadata = {"resourceVersion": "100", "continue": f"more-{number}" if number < 9 else ""}
+        return answering(lambda: _json({"kind": "List", "metadata": metadata, "items": items}))
+
+    every_third = [
+        [at(100, thing(f"t{number}", number))] * (number % 3 == 0) for number in range(10)
+    ]
+    rig.things.lists.extend(page(number, *each) for number, each in enumerate(every_third))
+    async with rig.running() as reflector:
+        await rig.pulse.until(lambda: reflector.synced.is_set() or bool(rig.observer.relists))
+        assert not rig.observer.relists
+        await rig.until_values(t0=0, t3=3, t6=6, t9=9)
+
+
 def _json(body: Any) -> web.Response:
     from aiohttp import web  # noqa: PLC0415 - only for types elsewhere
 

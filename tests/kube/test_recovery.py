@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 
 import pytest
 from aiohttp import web
@@ -140,5 +141,33 @@ def test_lists_that_take_long_and_do_not_help_have_long_pauses() -> None:
             start = there.now
             await asyncio.sleep(600.0)
             assert len([seen for seen in pods.listed if seen.at > start]) <= 600.0 / 16.0 + 1
+
+    run_virtually(main())
+
+
+@pytest.mark.parametrize(
+    ("seconds", "pause"),
+    [
+        pytest.param(2.0, 6.0, id="three times as long"),
+        pytest.param(20.0, 30.0, id="but not for ever"),
+    ],
+)
+def test_how_long_the_pause_after_a_list_is(seconds: float, pause: float) -> None:
+    async def main() -> None:
+        async with watched(OBJECTS) as there:
+            pods = there.at["pods"]
+
+            async def slowly(request: web.Request) -> web.StreamResponse:
+                await asyncio.sleep(seconds)
+                return await pods.list(request)
+
+            pods.lists.extend([slowly] * 3)
+            pods.watches.extend([GONE] * 3)
+            pods.send(CUT)
+            start = there.now
+            await asyncio.sleep(4 * (seconds + pause))
+            begun = [seen.at for seen in pods.listed if seen.at > start]
+            for one, next_one in pairwise(begun[:3]):
+                assert next_one - one - seconds == pytest.approx(pause, abs=1.0)
 
     run_virtually(main())

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
+from msgspec import structs
 
 from extender.core.model.labels import NOTHING, Operator, Requirement, Selector
 from extender.core.model.objects import PodClass
@@ -89,6 +92,25 @@ IN_SEVERAL, NOT_SEVERAL = (
 )
 def test_merging(term: WrittenTerm, labels: dict[str, str], expected: Selector) -> None:
     assert term.merged(labels).pods.selector == expected
+
+
+@pytest.mark.parametrize(
+    "others",
+    [
+        pytest.param({}, id="none beside the selector"),
+        pytest.param({"namespaces": frozenset(("a", "b"))}, id="namespaces"),
+        pytest.param({"namespace_selector": Selector((APP,))}, id="a namespaceSelector"),
+        pytest.param({"namespace_selector": Selector()}, id="all namespaces"),
+    ],
+)
+@pytest.mark.parametrize("key", ["match", "mismatch"])
+def test_merging_changes_the_selector_and_nothing_else(others: dict[str, Any], key: str) -> None:
+    plain = written(Selector((APP,)))
+    term = Term(structs.replace(plain.term.pods, **others), "zone")
+    operator = Operator.IN if key == "match" else Operator.NOT_IN
+    keys = ((HASH,), ()) if key == "match" else ((), (HASH,))
+    expected = structs.replace(term.pods, selector=Selector.of((APP, has(operator, "v1"))))
+    assert WrittenTerm(term, *keys).merged({HASH: "v1"}) == Term(expected, "zone")
 
 
 def pod_class(rules: WrittenAffinity, labels: dict[str, str]) -> PodClass:

@@ -862,4 +862,25 @@ BUGS = (
         "return found",
         "cluster/test_steps.py::test_a_pod_whose_terms_choose_by_many_labels_is_soon_placed",
     ),
+    Bug(
+        "a weight that changes with the labels of a namespace stays",
+        "core.cluster.counts.counters",
+        "if placed.counted.get(each[0]) != each[1]]",
+        "if each[0] not in placed.counted]",
+        "cluster/test_state.py::test_a_relabelled_namespace_counts_by_those_of_many_terms_that_are_about_it",
+    ),
+    Bug(
+        "the rest after a long list has no bound",
+        "core.kube.reflector",
+        "now + min(rest, self._settings.longest_rest)",
+        "now + rest",
+        "kube/test_recovery.py::test_how_long_the_pause_after_a_list_is",
+    ),
+    Bug(
+        "barren pages count though others came between",
+        "core.kube.watching",
+        "barren = barren + 1 if len(snapshot) == before else 0",
+        "barren += len(snapshot) == before",
+        "kube/test_misbehaving.py::test_pages_that_bring_something_now_and_then_are_a_list",
+    ),
 )

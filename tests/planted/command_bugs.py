@@ -193,4 +193,28 @@ OF_COMMANDS: Final = (
         "::test_on_a_node_without_the_wider_key_the_narrower_term_counts",
         _COMMANDS,
     ),
+    Bug(
+        "what is unknown outweighs what is not fine",
+        "commands.explain.run",
+        "for code in (NOT_FINE, UNKNOWN) if code in found",
+        "for code in (UNKNOWN, NOT_FINE) if code in found",
+        "commands/explain/test_several.py::test_what_is_not_fine_outweighs_what_is_unknown",
+        _COMMANDS,
+    ),
+    Bug(
+        "pods that waited before make an answer uncertain",
+        "commands.simulate.run",
+        "is_certain=not scheduler.uncertain - waited,",
+        "is_certain=not scheduler.uncertain,",
+        "commands/simulate/test_simulate.py::test_what_waited_before_decides_where_nothing_else_is_asked",
+        _COMMANDS,
+    ),
+    Bug(
+        "new pods that are not available are no reason to keep old ones",
+        "commands.simulate.whatif.turns",
+        "spare = total - least - (new.pods - new.available)",
+        "spare = total - least",
+        "commands/simulate/whatif/test_turns.py::test_no_turn_of_a_deployment_takes_more_than_may_be_missing",
+        _COMMANDS,
+    ),
 )

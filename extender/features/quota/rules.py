@@ -117,7 +117,7 @@ def _terms_in_scope(state: ClusterState, pod: Pod) -> list[str]:
     return [
         f"its {side} on {short(term.topology_key)}, which {_chooses(term)}"
         for side, term in terms
-        if term.pods.namespace_selector is not None or term.pods.namespaces != {namespace}
+        if term.pods.namespace_selector is not None or {*term.pods.namespaces} != {namespace}
     ]
 
 

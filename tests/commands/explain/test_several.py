@@ -196,6 +196,31 @@ def test_whom_the_scheduler_leaves_alone_waits_for_that(
     assert {each["cause"] for each in told} == {cause, EASY}
 
 
+@pytest.mark.parametrize("named", [False, True], ids=["all that wait", "named"])
+@pytest.mark.parametrize(
+    ("names", "code"),
+    [
+        ("fits", 0),
+        ("gated", 4),
+        ("picky", 1),
+        ("fits gated", 4),
+        ("fits picky", 1),
+        ("gated picky", 1),
+        ("picky gated fits", 1),
+    ],
+)
+def test_what_is_not_fine_outweighs_what_is_unknown(
+    names: str, code: int, *, named: bool, explain: Explain
+) -> None:
+    gate = {"schedulingGates": [{"name": "a/b"}]}
+    pods = {
+        "fits": pod("fits"),
+        "gated": like("gated", **gate),
+        "picky": pod("picky").selects(disk="ssd"),
+    }
+    assert explain(names if named else "", *(pods[each] for each in names.split()))[0] == code
+
+
 def test_pods_that_are_being_deleted_do_not_wait(explain: Explain) -> None:
     going = pod("going")
     going["metadata"]["deletionTimestamp"] = "2026-11-28T00:00:00Z"

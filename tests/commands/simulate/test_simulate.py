@@ -499,6 +499,27 @@ def of_scheduler(name: str, made: Pod) -> Pod:
     return Pod(made | {"spec": made["spec"] | {"schedulerName": name}})
 
 
+BIG = node("big", {HOST: "big", ZONE: "b"}, {"cpu": "4", "memory": "4Gi", "pods": "9"})
+FULL = pod("full").requests(cpu="4").on("big")
+WITH_DEVICE = pod("waits").requests(cpu="3")
+WITH_DEVICE["spec"]["resourceClaims"] = [{"name": "d", "resourceClaimName": "d"}]
+
+
+@pytest.mark.parametrize(
+    ("line", "code"),
+    [
+        pytest.param("", 1, id="nothing is changed, and it waits"),
+        pytest.param("--add-nodes 1 --like big", 4, id="the question is about what waits"),
+        pytest.param("-f FILE", 0, id="it waits on"),
+        pytest.param("-f FILE --add-nodes 1 --like big", 0, id="it may fit by now, or not"),
+    ],
+)
+def test_what_waited_before_decides_where_nothing_else_is_asked(
+    line: str, code: int, simulate: Simulate
+) -> None:
+    assert simulate(line, BIG, FULL, WITH_DEVICE, manifest=dict(pod("new")))[0] == code
+
+
 def test_a_pod_with_gates_may_not_be_placed(simulate: Simulate) -> None:
     held = Pod(pod("p") | {"spec": pod("p")["spec"] | {"schedulingGates": [{"name": "g"}]}})
     code, said = simulate("", held)

@@ -288,4 +288,11 @@ BUGS: Final = (
         "features/annotations/test_reading.py"
         "::test_terms_are_checked_and_counted_on_each_side_in_each_strength",
     ),
+    Bug(
+        "the room of a pod that a limit does not spare is not given back",
+        "core.verbs.victims",
+        "                gone[pod.uid] = pod\n                fit.free(pod)\n",
+        "                gone[pod.uid] = pod\n",
+        "features/annotations/test_limits.py::test_own_preemption_spares_as_many_as_there_is_room_for_beside_a_limit",
+    ),
 )

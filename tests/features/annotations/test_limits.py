@@ -367,6 +367,27 @@ def test_own_preemption_spares_the_most_important_pods_that_a_limit_allows() -> 
     assert [each.uid for each in found.victims] == ["default-2", "default-1"]
 
 
+@pytest.mark.parametrize(
+    ("most", "victims"),
+    [
+        pytest.param(
+            1, ["default-large"], id="whom the limit does not spare leaves room to others"
+        ),
+        pytest.param(2, ["default-plain"], id="whom it spares does not"),
+    ],
+)
+def test_own_preemption_spares_as_many_as_there_is_room_for_beside_a_limit(
+    most: int, victims: list[str]
+) -> None:
+    large = web("large", "a").priority(5).requests(cpu="4")
+    plain = pod("plain").priority(1).requests(cpu="4").on("a")
+    state = state_of(NODES, [], [large, plain])
+    new = limited(web("new").priority(9).requests(cpu="5"), most)
+    found = on_node(state, model_pod(new), LIMITS, "a")
+    assert found is not None
+    assert [each.uid for each in found.victims] == victims
+
+
 def test_nobody_is_a_victim_where_the_others_are_too_many() -> None:
     there = [web("1", "a").priority(1), web("2", "b").priority(1), web("3", "b").priority(1)]
     state = state_of(NODES, [], there)

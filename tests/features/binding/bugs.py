@@ -191,4 +191,11 @@ BUGS: Final = (
         "features/binding/test_binds.py"
         "::test_nothing_is_decided_before_the_server_has_said_where_it_stands",
     ),
+    Bug(
+        "all binds that are waited for have to end",
+        "features.binding.binds",
+        "while waited_for and all(each.under_way for each in waited_for):",
+        "while waited_for and any(each.under_way for each in waited_for):",
+        "features/binding/test_binds.py::test_of_several_pods_that_would_do_the_first_to_be_bound_is_enough",
+    ),
 )

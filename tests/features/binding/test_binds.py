@@ -285,6 +285,27 @@ async def test_a_pod_is_bound_after_the_pod_that_it_must_be_near(
     assert mismatches(rig.state) == []
 
 
+async def test_of_several_pods_that_would_do_the_first_to_be_bound_is_enough() -> None:
+    some = [pod(name).labels(app="web") for name in ("one", "two")]
+    rig, gates = BindRig(*some, NEAR), [asyncio.Event(), asyncio.Event()]
+    binds = []
+    async with asyncio.timeout(WAIT):
+        for each, rig.api.gate in zip(some, gates, strict=True):
+            rig.api.arrived.clear()
+            binds.append(asyncio.create_task(rig.binds.answer(orjson.dumps(binding(each, "a")))))
+            await rig.api.arrived.wait()
+        rig.api.gate = None
+        near = asyncio.create_task(rig.binds.answer(orjson.dumps(binding(NEAR, "a"))))
+        for bound in (False, True):
+            for _ in range(9):
+                await asyncio.sleep(0)
+            assert [each.done() for each in (*binds, near)] == [bound, False, bound]
+            gates[0].set()
+        gates[1].set()
+        await asyncio.gather(*binds)
+    assert orjson.loads(near.result())["Error"] == ""
+
+
 async def test_a_pod_waits_no_longer_for_company_than_its_bind_may_take(
     aiohttp_client: Any,
 ) -> None:

@@ -209,4 +209,33 @@ BUGS: Final = (
         "features/moving/test_moves.py"
         "::test_a_successor_that_is_being_deleted_is_not_there_for_long",
     ),
+    Bug(
+        "a move that came to nothing counts in its hour",
+        "features.moving.repair",
+        "                self._moves.hour.give_back(move_of_hour)\n",
+        "",
+        "features/moving/test_repair.py::test_what_evicts_nobody_counts_in_no_minute_and_no_hour",
+    ),
+    Bug(
+        "a pod with too long rules is tried in each round",
+        "features.moving.repair",
+        "            known.rests_until = self._clock() + self._limits.rest_seconds\n"
+        "            return\n",
+        "            return\n",
+        "features/moving/test_repair.py::test_after_an_attempt_that_evicts_nobody_a_controller_rests",
+    ),
+    Bug(
+        "a better place that was gone meanwhile has been there all the time",
+        "features.moving.repair",
+        "                known.since = now\n",
+        "",
+        "features/moving/test_repair.py::test_a_place_that_comes_back_during_a_rest_has_to_last_anew",
+    ),
+    Bug(
+        "the only replica that is left goes, as it had others before",
+        "features.moving.repair_mover",
+        "        if is_only_replica(self._watch, known):\n            return False\n",
+        "",
+        "features/moving/test_repair.py::test_what_passes_while_an_eviction_is_prepared_counts",
+    ),
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Sequence
-from itertools import count
+from itertools import count, pairwise
 from random import Random
 
 import pytest
@@ -227,6 +227,25 @@ async def test_what_passes_before_it_has_settled_moves_nobody() -> None:
     assert rig.mover.tried == []
 
 
+@pytest.mark.parametrize("gone", [False, True], ids=["it stays better", "it is gone for a moment"])
+async def test_a_place_that_comes_back_during_a_rest_has_to_last_anew(*, gone: bool) -> None:
+    rig = with_zones()
+    rig.mover.answer = lambda _: ApiError(403, "Forbidden", "no")
+    fill(rig, "web", ["a0", "a1"])
+    await rig.after(SETTLE + 1)
+    assert len(rig.mover.tried) == 1
+    before = set(rig.state.pods)
+    if gone:
+        fill(rig, "web", ["b0", "c0"])
+    await rig.after(2)
+    for key in set(rig.state.pods) - before:
+        rig.state.remove_pod(key, rig.state.pods[key].uid)
+    await rig.after(SETTLE - 1)
+    assert len(rig.mover.tried) == (1 if gone else 4)
+    await rig.after(1)
+    assert len(rig.mover.tried) == (2 if gone else 4)
+
+
 async def test_one_of_a_controller_at_a_time_and_then_it_rests() -> None:
     rig = with_zones()
     fill(rig, "web", ["a0"] * 9)
@@ -282,6 +301,34 @@ async def test_a_pod_whose_rules_take_too_long_holds_up_nobody(
     assert rig.outcomes() == {"costly": "failed"}
 
 
+@pytest.mark.parametrize(
+    "ends",
+    [
+        pytest.param(OverBudgetError("too many comparisons"), id="rules that take too long"),
+        pytest.param(ApiError(403, "Forbidden", "no"), id="it is forbidden"),
+        pytest.param(Eviction(Evicted.CHANGED), id="it was changed meanwhile"),
+        pytest.param(Eviction(Evicted.NOT_SENT), id="it was not sent"),
+    ],
+)
+async def test_after_an_attempt_that_evicts_nobody_a_controller_rests(
+    monkeypatch: pytest.MonkeyPatch, ends: Exception | Eviction
+) -> None:
+    rig, tried = with_zones(), [0.0]
+
+    async def prepare(_: WarmUp, pod: ModelPod) -> None:
+        del pod
+        tried.append(rig.now)
+        if isinstance(ends, OverBudgetError):
+            raise ends
+
+    monkeypatch.setattr(WarmUp, "prepare", prepare)
+    rig.mover.answer = lambda _: ends
+    fill(rig, "web", ["a0", "a1"])
+    await rig.after(SETTLE + 5 * REST)
+    pauses = [later - earlier for earlier, later in pairwise(tried)]
+    assert pauses == [1000.0 + SETTLE, *[REST] * 4]
+
+
 async def test_who_is_not_replaced_waits_for_nobody_for_ever() -> None:
     rig = with_zones()
     rig.replaces = False
@@ -321,6 +368,30 @@ async def test_a_fault_of_the_api_server_evicts_nobody_twice(status: int) -> Non
     await rig.after(SETTLE + 2 + REST - 3)
     assert len(rig.mover.tried) == 1
     assert rig.outcomes() == {"web": "failed" if status == 403 else "ownerBusy"}
+
+
+@pytest.mark.parametrize(
+    ("answer", "counts"),
+    [
+        pytest.param(Eviction(Evicted.DONE), True, id="it is evicted"),
+        pytest.param(Eviction(Evicted.GONE), True, id="it is gone, maybe by this request"),
+        pytest.param(ApiError(504, "Timeout", "no answer"), True, id="nobody can tell"),
+        pytest.param(Eviction(Evicted.REFUSED, "a budget"), False, id="a budget refuses"),
+        pytest.param(Eviction(Evicted.CHANGED), False, id="it was changed meanwhile"),
+        pytest.param(Eviction(Evicted.NOT_SENT), False, id="it was not sent"),
+        pytest.param(ApiError(403, "Forbidden", "no"), False, id="it is forbidden"),
+    ],
+)
+async def test_what_evicts_nobody_counts_in_no_minute_and_no_hour(
+    answer: Eviction | ApiError, *, counts: bool
+) -> None:
+    rig = with_zones()
+    rig.mover.answer = lambda _: answer
+    fill(rig, "web", ["a0", "a1"])
+    await rig.after(SETTLE + 2)
+    assert len(rig.mover.tried) == 1
+    assert rig.turns.window.recent == counts
+    assert dict(rig.turns.moves.hour.moves) == ({"web": 1} if counts else {})
 
 
 async def test_of_all_pods_no_more_are_moved_in_an_hour_than_may_be_affected() -> None:
@@ -408,6 +479,50 @@ async def test_a_pod_that_is_not_as_the_watch_has_shown_it_stays() -> None:
     assert rig.mover.tried == []
     assert rig.outcomes() == {"web": "unconfirmed"}
     assert rig.counted("unconfirmed") == 1
+
+
+def of_another(name: str, on: str) -> Pod:
+    """Build a pod that those of web avoid."""
+    return pod(name, "web").labels(app="web").owned_by("ReplicaSet/other").on(on).ready()
+
+
+def crowd_all_zones(rig: Rig) -> None:
+    for zone in "bc":
+        rig.put(of_another(f"other-{zone}", f"{zone}0"))
+
+
+def have_it_deleted(rig: Rig) -> None:
+    found = next(each for each in rig.state.pods.values() if each.uid == "web-web-0")
+    rig.state.upsert_pod(found.with_status(deleting=True))
+
+
+def lose_the_lead(rig: Rig) -> None:
+    rig.leader.leads = False
+
+
+@pytest.mark.parametrize(
+    ("meanwhile", "evicted"),
+    [
+        pytest.param(lambda _: None, ["web-web-0"], id="nothing"),
+        pytest.param(
+            lambda rig: rig.state.remove_pod("web/web-1", "web-web-1"), [], id="no replica is left"
+        ),
+        pytest.param(crowd_all_zones, [], id="no place is better"),
+        pytest.param(have_it_deleted, [], id="it is being deleted"),
+        pytest.param(lose_the_lead, [], id="another replica leads"),
+    ],
+)
+async def test_what_passes_while_an_eviction_is_prepared_counts(
+    meanwhile: Callable[[Rig], None], evicted: list[str]
+) -> None:
+    rig = with_zones()
+    for name in ("a0", "b0"):
+        rig.make("web", name)
+    rig.put(of_another("other-a", "a0"))
+    rig.leader.meanwhile = lambda: meanwhile(rig)
+    await rig.after(SETTLE + 1)
+    assert rig.leader.asked == 1
+    assert rig.mover.evicted == evicted
 
 
 async def test_one_namespace_does_not_take_all_the_turns() -> None:

@@ -135,4 +135,25 @@ BUGS: Final = (
         "by_annotation, None)\n        known",
         "features/quota/test_charges.py::test_the_class_that_the_api_server_gave_a_pod_counts",
     ),
+    Bug(
+        "rules reach out as before when annotations come to count",
+        "features.quota.ledger",
+        "            each.used = self._in_use(each.quota).used\n        self._settle(namespace)\n",
+        "            each.used = self._in_use(each.quota).used\n",
+        "features/quota/test_reach.py::test_rules_that_come_to_count_reach_as_far_as_the_quota_allows",
+    ),
+    Bug(
+        "preferred affinity is told as anti-affinity",
+        "features.quota.rules",
+        "{'anti-' * (e.weight < 0)}",
+        "{'anti-' * (e.weight > 0)}",
+        "features/quota/test_rules.py::test_for_which_terms_a_pod_counts_is_told",
+    ),
+    Bug(
+        "a namespace that has a quota and no pods is not shown",
+        "features.quota.survey",
+        "    names.update(namespace_of(key) for key in known)\n",
+        "",
+        "features/quota/test_page.py::test_who_only_has_a_quota_is_shown_and_who_uses_nothing_is_not",
+    ),
 )

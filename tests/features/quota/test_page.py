@@ -28,6 +28,18 @@ async def test_who_uses_affinity_across_namespaces(aiohttp_client: Any) -> None:
     assert "shop 0 1 1 shop/x : pods: no room q: pods 0 of 0" in text
 
 
+async def test_who_only_has_a_quota_is_shown_and_who_uses_nothing_is_not(
+    aiohttp_client: Any,
+) -> None:
+    barred = quota("barred", {"pods": "0"}, crossing(), namespace_name="zoo")
+    other = quota("other", {"pods": "0"}, namespace_name="yard")
+    state = state_of([node("a", {HOST: "a"})], [], [pod("x", "park")], [barred, other])
+    client = await aiohttp_client(app_of(shown(state), parts=[part_over(state)]))
+    text = await read_page(client, "/page/quotas", 200)
+    assert "zoo 0 0 0 barred: pods 0 of 0" in text
+    assert [each for each in ("yard", "park") if each in text] == []
+
+
 async def test_calls_are_answered_while_waiting_pods_are_judged(
     aiohttp_client: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -117,6 +117,17 @@ def test_quotas_count_annotations_only_where_these_count() -> None:
         assert mismatches(state) == []
 
 
+@pytest.mark.parametrize("limited", [False, True])
+def test_rules_that_come_to_count_reach_as_far_as_the_quota_allows(*, limited: bool) -> None:
+    rules = on(annotated(bare("a"), BATCH), "a")
+    state = state_of(rules, annotations=CHOSEN, limited=limited)
+    for most, nodes in (("0", "abc"), ("1", "bc")):
+        put(state, quota("one", {"pods": most}, crossing(), namespace_name="tenant"))
+        for labels in ({"rules": "on"}, {}, {"rules": "on"}):
+            state.upsert_namespace(model_namespace(namespace("tenant", labels)))
+            assert fits(state, JOB) == (nodes if labels else "abc")
+
+
 def test_a_pod_that_may_turn_up_on_two_nodes_uses_a_quota_once() -> None:
     state = state_of(Pod(annotated(bare("job-0"), BATCH)))
     one = {"pods": "1"}

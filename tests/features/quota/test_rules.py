@@ -16,6 +16,7 @@ from extender.core.verbs.inter_pod_affinity import InterPodAffinity
 from extender.core.verbs.nominating import Chooser
 from extender.core.verbs.plugins import Plugins
 from extender.core.verbs.preempting import only_waits
+from extender.core.verbs.rules import Refusal
 from extender.features.quota.ledger import quotas_of
 from extender.features.quota.rules import (
     Cause,
@@ -26,6 +27,7 @@ from extender.features.quota.rules import (
 )
 from tests.builders import (
     HOST,
+    ZONE,
     Json,
     Pod,
     crossing,
@@ -189,6 +191,54 @@ def test_who_may_be_placed(
         later.upsert_pod(model_pod(each))
     with later.without(new.key, new.uid):
         assert shortfall(later, new, limited=False) == expected
+
+
+PLAIN = term(ZONE, selector(app="web"))
+NAMED = term(ZONE, selector(app="web"), namespaces=["shop"])
+SEVERAL = term(ZONE, selector(app="web"), namespaces=["default", "shop"])
+
+
+@pytest.mark.parametrize(
+    ("incoming", "told"),
+    [
+        pytest.param(
+            pod("new").affinity(PLAIN, NAMED),
+            "its affinity on zone, which names namespaces",
+            id="required",
+        ),
+        pytest.param(
+            pod("new").anti_affinity(PLAIN, FAR),
+            "its anti-affinity on hostname, which has a namespaceSelector",
+            id="required, against",
+        ),
+        pytest.param(
+            pod("new").prefers(5, PLAIN, SEVERAL),
+            "its preferred affinity on zone, which names namespaces",
+            id="preferred",
+        ),
+        pytest.param(
+            pod("new").avoids(5, PLAIN, NAMED),
+            "its preferred anti-affinity on zone, which names namespaces",
+            id="preferred, against",
+        ),
+        pytest.param(
+            pod("new").affinity(NAMED).avoids(5, FAR),
+            "its affinity on zone, which names namespaces, its preferred anti-affinity on "
+            "hostname, which has a namespaceSelector",
+            id="two of them",
+        ),
+        pytest.param(
+            pod("new").affinity(term(ZONE, selector(app="web"), namespaces=["default"])),
+            None,
+            id="none that tells, as it names its own namespace",
+        ),
+    ],
+)
+def test_for_which_terms_a_pod_counts_is_told(incoming: Pod, told: str | None) -> None:
+    (rule,) = QUOTA.rules(state([], limit({"pods": 0})), model_pod(incoming))
+    said = rule.statement(Refusal(rule, None, "", hits=2))
+    refused = "Refused on 2 nodes: quota default/q has no room for more pods"
+    assert said == (refused if told is None else f"{refused}; the pod counts for {told}")
 
 
 UNCOVERED = Shortfall(Cause.UNCOVERED)

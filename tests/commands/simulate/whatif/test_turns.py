@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Any
 
 import pytest
@@ -87,3 +88,19 @@ def test_a_deployment_is_updated(
 ) -> None:
     by = Rollout(surge=surge, unavailable=unavailable, rolling=True)
     assert next_of_deployment(by, 4, Size(*new), [Size(*each) for each in old]) == expected
+
+
+@pytest.mark.parametrize(("surge", "unavailable"), [(0, 1), (1, 0), (1, 1), (2, 1), (0, 2), (3, 4)])
+def test_no_turn_of_a_deployment_takes_more_than_may_be_missing(
+    surge: int, unavailable: int
+) -> None:
+    by, wanted = Rollout(surge=surge, unavailable=unavailable, rolling=True), 4
+    some = [Size(pods, available) for pods in range(4) for available in range(pods + 1)]
+    for new, *old in product(some, some, [Size(0, 0), Size(1, 1), Size(2, 1)]):
+        grown, left = next_of_deployment(by, wanted, new, old)
+        before = [each.pods for each in old]
+        assert all(0 <= now <= then for now, then in zip(left, before, strict=True))
+        if left != before:
+            assert grown == new.pods, "one or the other"
+            # New pods that are not available yet are missing as well.
+            assert new.available + sum(left) >= wanted - unavailable
