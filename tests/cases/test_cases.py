@@ -375,6 +375,24 @@ CASES: list[tuple[str, int, tuple[str, ...]]] = [
         ),
     ),
     (
+        "explain db-2 --cluster 53-spread-against-zonal-volume.yaml",
+        1,
+        ("bound to a volume in zone a", "What to do - Make room in the domains that have the"),
+    ),
+    (
+        "explain db-1 --cluster 54-anti-affinity-against-zonal-volume.yaml",
+        1,
+        ("bound to a volume in zone a", "What to do - Have fewer replicas or more domains"),
+    ),
+    (
+        "explain p --cluster 55-local-volume-by-node-name.yaml",
+        1,
+        (
+            "the node of that name has kubernetes.io/hostname host-1",
+            "What to do - Have the PersistentVolume made again with the value",
+        ),
+    ),
+    (
         "simulate -f class.yaml --cluster prio.yaml",
         0,
         ("the PriorityClass that default/w-new-1 asks for is not known", "makes no such pod"),

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple, TypeAlias
 
-from extender.core.model.labels import TEMPLATE_HASH
+from extender.core.model.labels import HOSTNAME, TEMPLATE_HASH
 from extender.core.model.node_resources import PODS, RESTARTS
 from extender.core.model.verdict import AnyReason, Reason
 from extender.core.model.workload import DAEMON_SET
@@ -288,6 +288,7 @@ class _Weight:
 
     alone: int = 0
     hits: int = 0
+    of_domain: bool = False
     advice: list[str] = field(default_factory=list)
 
 
@@ -309,13 +310,20 @@ def _of_reasons(found: Explanation, covered: Collection[AnyReason]) -> Iterator[
         weight = weights.setdefault(way, _Weight())
         weight.alone += each.alone
         weight.hits += each.hits
+        weight.of_domain |= _is_of_domain(each)
         weight.advice.append(each.rule.advice)
     nodes = len(found.names)
-    deciding = {way for way, each in weights.items() if each.alone or each.hits >= nodes}
+    full = _is_full_where_volumes_are(found)
+    deciding = {
+        way
+        for way, each in weights.items()
+        if each.alone or each.hits >= nodes or (full and each.of_domain)
+    }
 
     def rank(way: Way) -> tuple[int, bool, int, int, int]:
         each = weights[way]
         late = _LATE.get(way[0], int(way[1] in {EMPTY, _ABSENT})) if each.hits < nodes else 0
+        late = 1 if full and way[0] in OF_PLACE else late
         return late, each.hits < nodes, -each.alone, -each.hits, _RANKS.get(way, 0)
 
     of = found.pod.workload
@@ -326,6 +334,27 @@ def _of_reasons(found: Explanation, covered: Collection[AnyReason]) -> Iterator[
             text = weights[way].advice[0] or told.get(way) or OF_REASONS.get(way)
             if text is not None:
                 yield text
+
+
+def _is_full_where_volumes_are(found: Explanation) -> bool:
+    """Return whether one more node where a pod's volumes are would be of no use.
+
+    The whole domain is refused there, and not only its nodes.
+    """
+    near = {
+        refused
+        for refused in found.refused.values()
+        if not any(each.reason in OF_PLACE for each in refused)
+    }
+    return bool(near) and all(any(map(_is_of_domain, refused)) for refused in near)
+
+
+def _is_of_domain(refusal: Refusal) -> bool:
+    rule = refusal.rule
+    if isinstance(rule, SkewRule):
+        return rule.key != HOSTNAME
+    apart = refusal.reason in _OF_PODS and refusal.domain is not None
+    return apart and bool(rule.terms) and rule.terms[0].topology_key != HOSTNAME
 
 
 def _way(refusal: Refusal) -> Way:
