@@ -313,11 +313,98 @@ CASES: list[tuple[str, int, tuple[str, ...]]] = [
         1,
         ("preempted: shop/web-1-x on n1 for shop/vip",),
     ),
+    (
+        "explain new --cluster 44-rwop-and-the-more-important.yaml",
+        1,
+        ("the scheduler would evict default/old from a1", "What to do - Wait: the scheduler makes"),
+    ),
+    (
+        "simulate --cluster 44-rwop-and-the-more-important.yaml",
+        1,
+        ("preempted: default/old on a1 for default/new",),
+    ),
+    (
+        "explain boss --cluster 45-attach-limit-and-the-more-important.yaml",
+        1,
+        ("the scheduler would evict default/low from a1", "What to do - Wait: the scheduler makes"),
+    ),
+    (
+        "explain boss --cluster 46-attached-whoever-goes.yaml",
+        1,
+        ("1 of 1 attached", "What to do - Add a node"),
+    ),
+    (
+        "explain web-a-4 --cluster 47-terminating-on-dead-node.yaml",
+        1,
+        (
+            "default/web-a-3 is being deleted where the node has node.kubernetes.io/unreachable",
+            "What to do - Find out what is wrong with the node",
+        ),
+    ),
+    (
+        "explain -A --cluster 47-terminating-on-dead-node.yaml",
+        1,
+        ("default/web-a-3 is being deleted", "To do: Find out what is wrong with the node"),
+    ),
+    (
+        "explain web-a-3 --cluster 48-spread-ignores-node-affinity.yaml",
+        1,
+        ("counts c, where the pod's node selector", "What to do - Set nodeAffinityPolicy: Honor"),
+    ),
+    (
+        "explain -A --cluster 49-cordoned-in-the-only-zone.yaml",
+        1,
+        ("1 pod: cordoned", "To do: Wait until what the node is cordoned for is done"),
+    ),
+    (
+        "explain g-0 --cluster 50-gang-without-room.yaml",
+        4,
+        ("What to do - See whether the other pods of its group fit",),
+    ),
+    (
+        "explain w-absent --cluster 51-affinity-to-another-namespace.yaml",
+        1,
+        ("or the namespaces: without any, the term is about the pod's own namespace",),
+    ),
+    (
+        "explain p --cluster 52-volume-out-of-selected-zone.yaml",
+        1,
+        (
+            "its volume allows a1, b1 alone, and its node selector or node affinity does not match",
+            "What to do - Correct the node selector or node affinity",
+        ),
+    ),
+    (
+        "explain db-2 --cluster 53-spread-against-zonal-volume.yaml",
+        1,
+        ("bound to a volume in zone a", "What to do - Make room in the domains that have the"),
+    ),
+    (
+        "explain db-1 --cluster 54-anti-affinity-against-zonal-volume.yaml",
+        1,
+        ("bound to a volume in zone a", "What to do - Have fewer replicas or more domains"),
+    ),
+    (
+        "explain p --cluster 55-local-volume-by-node-name.yaml",
+        1,
+        (
+            "the node of that name has kubernetes.io/hostname host-1",
+            "What to do - Have the PersistentVolume made again with the value",
+        ),
+    ),
+    (
+        "simulate -f class.yaml --cluster prio.yaml",
+        0,
+        ("the PriorityClass that default/w-new-1 asks for is not known", "makes no such pod"),
+    ),
 ]
 UNSAID: list[tuple[str, int, tuple[str, ...]]] = [
     ("explain shop/stranger --cluster prio2.yaml", 1, ("same Deployment", "ignored")),
     ("explain -f vip-aff.yaml --cluster prio.yaml", 1, ("same Deployment", "ignored")),
     ("explain -A --cluster 20-daemonset-pod-which-node.yaml", 1, ("exporter-q1", "affinity,")),
+    ("explain new --cluster 44-rwop-and-the-more-important.yaml", 1, ("strategy",)),
+    ("explain boss --cluster 46-attached-whoever-goes.yaml", 1, ("evict",)),
+    ("explain -A --cluster 48-spread-ignores-node-affinity.yaml", 1, ("Make room in the",)),
     ("explain gated --cluster gated.yaml", 4, ("BEST NODES", "fits on")),
     ("explain typo --cluster typo.yaml", 4, ("BEST NODES", "fits on")),
     ("explain -A --cluster 41-scheduler-said-no.yaml", 4, ("fits now",)),

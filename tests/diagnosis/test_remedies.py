@@ -348,6 +348,44 @@ def test_a_closed_domain_is_no_trouble(new: Json, others: list[Json], nodes: lis
     assert "taintedDomain" not in {each.kind for each in remarks}
 
 
+SELECTING = {"disk": "hdd"}
+
+
+@pytest.mark.parametrize(
+    ("constraint", "others", "told"),
+    [
+        pytest.param({"nodeAffinityPolicy": "Ignore"}, IN_A, True, id="a domain out of reach"),
+        pytest.param({}, IN_A, False, id="it is not counted"),
+        pytest.param({"nodeAffinityPolicy": "Ignore"}, [], False, id="it fits"),
+    ],
+)
+def test_a_domain_that_the_pod_does_not_select(
+    constraint: Json, others: list[Json], *, told: bool
+) -> None:
+    new = constrained(**constraint)
+    new["spec"]["nodeSelector"] = SELECTING
+    found, remarks = explained(new, *others)
+    assert ("unselectedDomain" in {each.kind for each in remarks}) is told
+    assert any("Honor" in each for each in what_to_do(found, remarks)) is told
+
+
+@pytest.mark.parametrize(
+    ("taint", "there", "told"),
+    [
+        pytest.param(NOT_READY, HELD[0].being_deleted(), True, id="its node is not well"),
+        pytest.param(DEDICATED, HELD[0].being_deleted(), False, id="the node is not for the pod"),
+        pytest.param(NOT_READY, HELD[0], False, id="it stays"),
+    ],
+)
+def test_a_pod_that_is_being_deleted_on_a_node_that_is_not_well(
+    taint: Json, there: Json, *, told: bool
+) -> None:
+    nodes = [node("a1", {HOST: "a1", ZONE: "a"}, ROOM, taints=[taint]), NODES[1]]
+    found, remarks = explained(APART, there, HELD[1], nodes=nodes)
+    assert ("terminatingOnBadNode" in {each.kind for each in remarks}) is told
+    assert what_to_do(found, remarks)[0].startswith("Find out what is wrong") is told
+
+
 def test_nearest_is_no_node_that_runs_the_cluster_or_is_about_to_go() -> None:
     absent = [node(each["key"], {}, ROOM, taints=[each]) for each in (CONTROL_PLANE, GOING)]
     nodes = [*absent, TAINTED]

@@ -19,7 +19,11 @@ from affinityctl.commands.simulate.whatif.outcome import (
     UpdateStep,
 )
 from affinityctl.commands.simulate.whatif.scaling import ScaledDown
-from affinityctl.commands.simulate.whatif.scheduling import SAID, Placement
+from affinityctl.commands.simulate.whatif.scheduling import (
+    PRIORITY_CLASS,
+    SAID,
+    Placement,
+)
 from affinityctl.scheduler.volumes.ledger import ledger_of
 from affinityctl.terminal.printing import (
     INDENT,
@@ -51,6 +55,8 @@ _WARNINGS: Final = {
     GATES: "until the scheduling gates of {} are removed, no scheduler places what has them",
     OTHER_SCHEDULER: "another scheduler places {}, and may have other rules; if it has the same, "
     "name it with --scheduler-name",
+    PRIORITY_CLASS: "the PriorityClass that {} asks for is not known, so that the priority counts "
+    "as 0; an API server that does not have it either makes no such pod",
     SAID: "the scheduler did not place {}, or a controller could not make it, for something that "
     "is not looked at, or that is over",
 }

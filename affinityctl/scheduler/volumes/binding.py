@@ -24,6 +24,7 @@ from affinityctl.scheduler.volumes.objects import (
 )
 from extender.core.cluster.state import ClusterState
 from extender.core.model.keys import Key, name_of
+from extender.core.model.labels import HOSTNAME as HOST_LABEL
 from extender.core.model.labels import Operator, Requirement
 from extender.core.model.objects import Pod
 from extender.core.model.verdict import (
@@ -48,6 +49,10 @@ BETWEEN_ZONES: Final = "__"
 _FORGET: Final = (
     "Remove the annotation volume.kubernetes.io/selected-node from the claim: its node is gone, "
     "and the scheduler chooses another"
+)
+_RELABEL: Final = (
+    f"Have the PersistentVolume made again with the value of {HOST_LABEL} that its node has: it "
+    "asks for that label, and not for the name of a node"
 )
 _REPORT: Final = (
     "Find out whether the driver runs on these nodes and makes volumes of that class: kubectl get "
@@ -96,7 +101,27 @@ def _elsewhere(
 ) -> VolumeRule:
     labels = state.nodes.labels
     what = f"volume: claim {claim.name} is bound to a volume {_place(volume)}"
-    return VolumeRule(Reason.VOLUME_ELSEWHERE, lambda node: reaches(volume, labels(node)), what)
+    named = _named_instead(state, volume)
+    if named is not None:
+        what += f", but the node of that name has {HOST_LABEL} {labels(named)[HOST_LABEL]}"
+    return VolumeRule(
+        Reason.VOLUME_ELSEWHERE,
+        lambda node: reaches(volume, labels(node)),
+        what,
+        advice=_RELABEL * (named is not None),
+    )
+
+
+def _named_instead(state: ClusterState, volume: PersistentVolume) -> str | None:
+    """Return the node whose name a volume has where the label of it was meant, if that is so."""
+    place = _place_label(volume)
+    if place is None or place.key != HOST_LABEL:
+        return None
+    hosts = {state.nodes.labels(name).get(HOST_LABEL) for name in state.nodes}
+    if not hosts.isdisjoint(place.values):
+        return None
+    named = (name for name in sorted(place.values) if name in state.nodes)
+    return next((name for name in named if HOST_LABEL in state.nodes.labels(name)), None)
 
 
 def _delayed(state: ClusterState, claims: Sequence[PersistentVolumeClaim]) -> Iterator[VolumeRule]:
@@ -119,14 +144,22 @@ def _delayed(state: ClusterState, claims: Sequence[PersistentVolumeClaim]) -> It
     )
 
 
-def _place(volume: PersistentVolume) -> str:
-    if volume.nodes is None:
-        return "that every node can have"
-    terms = volume.nodes.terms
+def _place_label(volume: PersistentVolume) -> Requirement | None:
+    """Return the label that is all that a volume asks of its nodes."""
+    terms = () if volume.nodes is None else volume.nodes.terms
     conditions = terms[0][0].conditions if len(terms) == 1 else ()
     match conditions:
         case (Requirement(operator=Operator.IN) as only,):
-            return place_in(only.key, sorted(only.values))
+            return only
+    return None
+
+
+def _place(volume: PersistentVolume) -> str:
+    if volume.nodes is None:
+        return "that every node can have"
+    only = _place_label(volume)
+    if only is not None:
+        return place_in(only.key, sorted(only.values))
     return f"for nodes with {nodes_of(volume.nodes)}"
 
 

@@ -42,6 +42,7 @@ class NodeVolumeLimits(CountingPlugin):
     """Plugins that do not run."""
 
     name: ClassVar[str] = NODE_VOLUME_LIMITS
+    compares_pods: ClassVar[bool] = True
 
     def rules_beside(
         self, state: ClusterState, pod: Pod, others: Sequence[Pod]
@@ -179,6 +180,7 @@ class VolumeRestrictions(CountingPlugin):
     """Plugins that do not run."""
 
     name: ClassVar[str] = VOLUME_RESTRICTIONS
+    compares_pods: ClassVar[bool] = True
 
     def rules_beside(
         self, state: ClusterState, pod: Pod, others: Sequence[Pod]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from itertools import chain, islice
@@ -38,7 +38,7 @@ from extender.core.verbs.plugins import MAX_NODE_SCORE
 from extender.core.verbs.rules import MOST_LOOKED_AT, Refusal, Rule
 from extender.diagnosis.verbs.explanation import MOST_BLOCKERS, Explanation, TermFacts, event_of
 from extender.diagnosis.verbs.filters import DELETED, GATES, NO_NODE, OTHER_SCHEDULER
-from extender.diagnosis.verbs.node_room import named_node
+from extender.diagnosis.verbs.node_room import named_node, of_condition
 from extender.diagnosis.verbs.telling import quoted, waits_for
 from extender.diagnosis.verbs.topology_spread import SkewRule
 from extender.diagnosis.verbs.waiting import is_not_made
@@ -50,6 +50,7 @@ _LONGEST_NAME: Final = 253
 """Letters of a scheduler's name that are compared with others."""
 OF_PLACE: Final = frozenset((Reason.VOLUME_ELSEWHERE, Reason.VOLUME_ZONE))
 """A volume is where the node is not."""
+_NOT_SELECTED: Final = frozenset((Reason.NODE_AFFINITY, Reason.ENFORCED_NODE_AFFINITY))
 _KEEPS_APART: Final = (Reason.ANTI_AFFINITY, Reason.EXISTING_ANTI_AFFINITY)
 HELD: Final = {
     GATES: ("gated", "the scheduler leaves the pod alone until they are removed"),
@@ -73,7 +74,10 @@ IN_SHORT: Final = frozenset(
         "preemptsNone",
         "taintedDomain",
         "terminating",
+        "terminatingOnBadNode",
+        "unselectedDomain",
         "victims",
+        "volumeNotSelected",
         "waitForEachOther",
     )
 )
@@ -304,6 +308,11 @@ def _spread(state: ClusterState, explanation: Explanation) -> Iterator[Note]:
     """Remark on domains that count in a spread constraint, and that the pod cannot go to."""
     allocatable = state.node_resources.allocatable
     covers = explanation.pod.spec.requirements.covers
+    unselected = {
+        name
+        for name, refused in explanation.refused.items()
+        if any(each.reason in _NOT_SELECTED for each in refused)
+    }
     told: set[Rule] = set()
     for each in explanation.refusals:
         rule = each.rule
@@ -311,11 +320,17 @@ def _spread(state: ClusterState, explanation: Explanation) -> Iterator[Note]:
             continue
         told.add(rule)
         closed = rule.closed(lambda name: all(map(covers, allocatable(name).taints)))
-        if closed:
+        if closed and not rule.count.constraint.honors_taints:
             yield Note(
                 "taintedDomain",
                 f"{rule.what} counts {some(closed, len(closed))}, where the pod tolerates the "
                 "taints of no node: such domains keep the allowed number low",
+            )
+        elif closed := rule.closed(lambda name: name not in unselected):
+            yield Note(
+                "unselectedDomain",
+                f"{rule.what} counts {some(closed, len(closed))}, where the pod's node selector or "
+                "node affinity matches no node: such domains keep the allowed number low",
             )
 
 
@@ -350,6 +365,12 @@ def _of_volume(state: ClusterState, explanation: Explanation) -> Iterator[Note]:
         yield Note("volumesApart", text)
     elif not near:
         yield Note("noNodeForVolume", "there is no node where its volume is")
+    elif all(not _NOT_SELECTED.isdisjoint(e.reason for e in refused) for refused in near.values()):
+        yield Note(
+            "volumeNotSelected",
+            f"its volume allows {some(sorted(near), len(near))} alone, and its node selector or "
+            f"node affinity does not match {'that node' if len(near) == 1 else 'these nodes'}",
+        )
     elif len(near) <= MOST_NAMED:
         told = (f"{name} ({event_of(refused)})" for name, refused in sorted(near.items()))
         yield Note("nodesForVolume", f"its volume allows {', '.join(told)} alone")
@@ -489,11 +510,43 @@ def _going(explanation: Explanation) -> Iterator[Note]:
         be = "is" if len(going) == 1 else "are"
         text = f"{some(sorted(going), len(going))} {be} being deleted, and {count} gone"
         yield Note("terminating", text)
+    for taints, pods in sorted(_held_by_nodes(explanation).items()):
+        names = sorted(pods - going)
+        if names:
+            one = len(names) == 1
+            yield Note(
+                "terminatingOnBadNode",
+                f"{some(names, len(names))} {'is' if one else 'are'} being deleted where the node "
+                f"has {taints}, and {'counts until it is' if one else 'count until they are'} gone",
+            )
 
     for each in explanation.making_room:
         be = "is" if each.count == 1 else "are"
         text = f"{each.who} on {each.node} {be} being deleted; there is room for this pod then"
         yield Note("makesRoom", text)
+
+
+def _held_by_nodes(explanation: Explanation) -> Mapping[str, set[str]]:
+    """Return pods being deleted that alone are in the way on nodes with which something is wrong.
+
+    By the taints of these nodes.
+    """
+    held: dict[str, set[str]] = {}
+    for refused in {*explanation.refused.values()}:
+        bad = [
+            each for each in refused if each.reason is Reason.TAINT and of_condition(each.domain)
+        ]
+        others = [each for each in refused if each not in bad]
+        if bad and all(_only_leaving(each) for each in others):
+            names = held.setdefault(bad[0].domain or "", set())
+            names.update(pod.key for each in others for pod in each.pods)
+    return held
+
+
+def _only_leaving(refusal: Refusal) -> bool:
+    """Return whether only pods that are being deleted are behind a refusal."""
+    pods = refusal.pods
+    return 0 < len(pods) == refusal.count and all(pod.status.deleting for pod in pods)
 
 
 def _preempted(explanation: Explanation) -> Iterator[Note]:

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple, TypeAlias
 
-from extender.core.model.labels import TEMPLATE_HASH
+from extender.core.model.labels import HOSTNAME, TEMPLATE_HASH
 from extender.core.model.node_resources import PODS, RESTARTS
 from extender.core.model.verdict import AnyReason, Reason
 from extender.core.model.workload import DAEMON_SET
@@ -65,13 +65,20 @@ OF_NOTES: Final[Mapping[str, Cure]] = {
     "preemption": Cure(
         "Wait: the scheduler makes room itself. If it does not, its last word is in the events of "
         "the pod",
-        (*_OF_PODS, Reason.RESOURCES, Reason.PORTS, Reason.SPREAD),
+        (
+            *(*_OF_PODS, Reason.RESOURCES, Reason.PORTS, Reason.SPREAD),
+            *(Reason.CLAIM_IN_USE, Reason.VOLUME_COUNT, Reason.DISK),
+        ),
     ),
     "mayPreempt": Cure("See in its events whether the scheduler makes room for it by eviction"),
     "makesRoom": Cure(
         f"Wait until the pods that are being deleted are gone. {_GO}", (Reason.RESOURCES,)
     ),
     "terminating": Cure(f"Wait until the pods that are being deleted are gone. {_GO}"),
+    "terminatingOnBadNode": Cure(
+        "Find out what is wrong with the node: kubectl describe node says it. Once it is well, or "
+        "deleted, its pods that are being deleted go"
+    ),
     "otherRevision": Cure(
         "Let this update remove a pod first: maxSurge: 0, maxUnavailable: 1. For the updates after "
         f"it, matchLabelKeys: [{TEMPLATE_HASH}] in the term. Where the extender decides, "
@@ -86,6 +93,11 @@ OF_NOTES: Final[Mapping[str, Cure]] = {
     "volumesApart": Cure(
         "Have one of its volumes made anew where the other is, once its data is saved or of no use",
         OF_PLACE,
+    ),
+    "volumeNotSelected": Cure(
+        "Correct the node selector or node affinity, or add a node with the labels that it asks "
+        "for where its volume is: that cannot move",
+        (*OF_PLACE, Reason.NODE_AFFINITY),
     ),
     "waitForEachOther": Cure(
         "Take one of these required affinities out, or make it preferred", (Reason.AFFINITY,)
@@ -102,7 +114,9 @@ OF_NOTES: Final[Mapping[str, Cure]] = {
         "Have the nodes of these pods labelled with the topology key", (Reason.AFFINITY,)
     ),
     "noPod": Cure(
-        "Start the pods that it has to be near, or correct the labelSelector", (Reason.AFFINITY,)
+        "Start the pods that it has to be near, or correct the labelSelector or the namespaces: "
+        "without any, the term is about the pod's own namespace",
+        (Reason.AFFINITY,),
     ),
     "groupElsewhere": Cure(
         "See whether the pods that hold the group elsewhere have volumes there, as they cannot "
@@ -121,6 +135,11 @@ OF_NOTES: Final[Mapping[str, Cure]] = {
     "taintedDomain": Cure(
         "Set nodeTaintsPolicy: Honor in the constraint: then only nodes count whose taints the pod "
         "tolerates",
+        (Reason.SPREAD,),
+    ),
+    "unselectedDomain": Cure(
+        "Set nodeAffinityPolicy: Honor in the constraint, as it is by default: then only nodes "
+        "count that the pod's node selector and node affinity match",
         (Reason.SPREAD,),
     ),
     "noSuchValue": Cure(
@@ -229,8 +248,16 @@ _OF_DAEMONS: Final[Mapping[Way, str]] = {
     "plugin, or keep the DaemonSet off such nodes by its node affinity",
 }
 """The same of a DaemonSet's pod, which runs on one node alone."""
-_LATE: Final = (Reason.TAINT, Reason.UNSCHEDULABLE, Reason.NODE_AFFINITY, Reason.NOT_NAMED)
-"""Where it refuses some nodes alone, it is about nodes that are not for the pod anyway."""
+_LATE: Final[Mapping[AnyReason, int]] = {
+    Reason.TAINT: 1,
+    Reason.UNSCHEDULABLE: 1,
+    Reason.NODE_AFFINITY: 2,
+    Reason.NOT_NAMED: 2,
+}
+"""Where it refuses some nodes alone, it is about nodes that are not for the pod anyway.
+
+Nodes that the pod asks for and that are closed come before those that it does not ask for.
+"""
 _RANKS: Final = {way: number for number, way in enumerate(OF_REASONS)}
 
 
@@ -249,7 +276,7 @@ def what_to_do(found: Explanation, remarks: Iterable[Note]) -> list[str]:
     told = [each.text for each in cures]
     covered = {reason for each in cures for reason in each.covers}
     if found.fits:
-        told += [OF_UNKNOWN[e.field] for e in found.unknown if e.field in OF_UNKNOWN]
+        told[:0] = [OF_UNKNOWN[e.field] for e in found.unknown if e.field in OF_UNKNOWN]
     else:
         told += _of_reasons(found, covered)
     return list(dict.fromkeys(told))[:MOST]
@@ -261,6 +288,7 @@ class _Weight:
 
     alone: int = 0
     hits: int = 0
+    of_domain: bool = False
     advice: list[str] = field(default_factory=list)
 
 
@@ -282,13 +310,20 @@ def _of_reasons(found: Explanation, covered: Collection[AnyReason]) -> Iterator[
         weight = weights.setdefault(way, _Weight())
         weight.alone += each.alone
         weight.hits += each.hits
+        weight.of_domain |= _is_of_domain(each)
         weight.advice.append(each.rule.advice)
     nodes = len(found.names)
-    deciding = {way for way, each in weights.items() if each.alone or each.hits >= nodes}
+    full = _is_full_where_volumes_are(found)
+    deciding = {
+        way
+        for way, each in weights.items()
+        if each.alone or each.hits >= nodes or (full and each.of_domain)
+    }
 
-    def rank(way: Way) -> tuple[bool, bool, int, int, int]:
+    def rank(way: Way) -> tuple[int, bool, int, int, int]:
         each = weights[way]
-        late = (way[0] in _LATE or way[1] in {EMPTY, _ABSENT}) and each.hits < nodes
+        late = _LATE.get(way[0], int(way[1] in {EMPTY, _ABSENT})) if each.hits < nodes else 0
+        late = 1 if full and way[0] in OF_PLACE else late
         return late, each.hits < nodes, -each.alone, -each.hits, _RANKS.get(way, 0)
 
     of = found.pod.workload
@@ -299,6 +334,27 @@ def _of_reasons(found: Explanation, covered: Collection[AnyReason]) -> Iterator[
             text = weights[way].advice[0] or told.get(way) or OF_REASONS.get(way)
             if text is not None:
                 yield text
+
+
+def _is_full_where_volumes_are(found: Explanation) -> bool:
+    """Return whether one more node where a pod's volumes are would be of no use.
+
+    The whole domain is refused there, and not only its nodes.
+    """
+    near = {
+        refused
+        for refused in found.refused.values()
+        if not any(each.reason in OF_PLACE for each in refused)
+    }
+    return bool(near) and all(any(map(_is_of_domain, refused)) for refused in near)
+
+
+def _is_of_domain(refusal: Refusal) -> bool:
+    rule = refusal.rule
+    if isinstance(rule, SkewRule):
+        return rule.key != HOSTNAME
+    apart = refusal.reason in _OF_PODS and refusal.domain is not None
+    return apart and bool(rule.terms) and rule.terms[0].topology_key != HOSTNAME
 
 
 def _way(refusal: Refusal) -> Way:

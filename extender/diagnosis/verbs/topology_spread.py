@@ -172,17 +172,17 @@ class SkewRule(Rule):
         said = self._said(refusal.domain or "")
         return f"{_stated(self.count.constraint)} refuses {nodes}: {said}, {self._limit}"
 
-    def closed(self, tolerates: Callable[[str], bool]) -> list[str]:
-        """Return the emptiest domains, if no node of theirs is tolerated and that is the trouble.
+    def closed(self, admits: Callable[[str], bool]) -> list[str]:
+        """Return the emptiest domains, if no node of theirs is admitted and that is the trouble.
 
         Without them some domain that is refused would be allowed. O(nodes that count).
         """
         count, least = self.count, self.count.least(self.by)
-        if count.constraint.honors_taints or count.lacks_domains:
+        if count.lacks_domains:
             return []
         there: set[str] = set()
         for name, domain in count.eligible.items():
-            if domain not in there and tolerates(name):
+            if domain not in there and admits(name):
                 there.add(domain)
         others = [self._pods(domain) for domain in there]
         if not others or min(others) <= least:

@@ -43,6 +43,7 @@ from extender.diagnosis.verbs.filters import holding, unknown
 from extender.diagnosis.verbs.waiting import is_not_made
 
 SAID: Final = "status.conditions"
+PRIORITY_CLASS: Final = "priorityClassName"
 """The field in which a scheduler says why it did not place a pod."""
 Ticks: TypeAlias = Iterator[None]
 """One for each pod that is looked at."""
@@ -332,7 +333,9 @@ class Scheduler:
             doubts.append(SAID)
         if doubts:
             self.uncertain.add(pod.key)
-        said = (each for each in pod.spec.requirements.unmodelled if each != VOLUMES)
+        said = [each for each in pod.spec.requirements.unmodelled if each != VOLUMES]
+        if pod.spec.priority_class:
+            said.append(PRIORITY_CLASS)
         for each in (*doubts, *said):
             self.beyond.setdefault(each, {})[pod.key] = None
         labels = self.state.nodes.labels(node)
