@@ -181,7 +181,8 @@ class Carrier:
         what = str(applied.identity)
         if manifest.kind in WORKLOADS:
             known = known_of(read_workload(manifest.kind, manifest.raw))
-            self._scheduler.workloads[applied.identity] = known
+            # It wants as many as are made here.
+            self._scheduler.workloads[applied.identity] = replace(known, replicas=None)
         if manifest.kind == DAEMON_SET and (change.until_full or change.replicas is not None):
             flag = "--until-full" if change.until_full else "--replicas"
             raise ConfigError(flag, f"{what} has one pod on each node, however many that are")
@@ -214,11 +215,15 @@ class Carrier:
             raise ConfigError(
                 "update", f"{applied.identity} has updateStrategy OnDelete: nothing rolls"
             )
-        self._scheduler.workloads[applied.identity] = known_of(workload)
         wanted = replacing.replicas
         if kind == "Deployment" and wanted is not None and wanted != len(old):
             yield max(0, wanted - len(old)), self._scaled(applied.identity, old, wanted)
             old = self._members(applied.identity)
+        elif wanted is not None:
+            self._scheduler.resize(old[0], len(old), wanted)
+        # A file that says no number leaves it as it is.
+        known = replace(known_of(workload), replicas=wanted)
+        self._scheduler.workloads[applied.identity] = known
         version = Version(str(applied.identity), kind, applied.make, replacing)
         yield 0, roll(self._scheduler, version, old)
 

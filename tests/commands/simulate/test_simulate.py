@@ -465,6 +465,67 @@ def test_pods_of_a_stateful_set_that_are_not_made_have_ordinals(
     assert said_of_it in said.splitlines()
 
 
+ROOMY = pod("t").labels(app="web")
+ROOMY_SET = workload("StatefulSet", "db", ROOMY, replicas=2, podManagementPolicy="Parallel")
+UNSAID = {key: each for key, each in ROOMY_SET["spec"].items() if key != "replicas"}
+TWO_OF_SET = [
+    called(f"db-{number}", ROOMY).owned_by("StatefulSet/db").uid(f"db{number}").on(on)
+    for number, on in enumerate(("a1", "a2"))
+]
+
+
+@pytest.mark.parametrize(
+    ("change", "there"),
+    [
+        pytest.param("--scale sts/db=6", [ROOMY_SET, *TWO_OF_SET], id="scaled"),
+        pytest.param("-f FILE --replicas 6", [], id="more than the manifest says"),
+        pytest.param("-f FILE", [], id="a manifest without a number"),
+        pytest.param("--roll FILE", [ROOMY_SET, *TWO_OF_SET], id="an update without a number"),
+    ],
+)
+def test_all_pods_that_a_change_has_made_are_made_anew(
+    simulate: Simulate, change: str, there: list[Any]
+) -> None:
+    manifest = ROOMY_SET | {"spec": UNSAID}
+    _, said = simulate(f"{change} --lose a1 --lose a2", *there, manifest=manifest)
+    assert "being deleted already" not in said
+    assert "Lose a2: " in said
+    assert "placed on other nodes" in said
+
+
+@pytest.mark.parametrize(
+    ("change", "there"),
+    [
+        pytest.param("-f FILE", [], id="a new workload"),
+        pytest.param("-f FILE --replicas 4", [], id="more than the manifest says"),
+        pytest.param("-f FILE --replicas 4 --until-full", [], id="as many as fit"),
+        pytest.param("--scale deploy/web=4", RUNNING[:2], id="scaled"),
+        pytest.param("--roll FILE", RUNNING, id="an update with another number"),
+    ],
+)
+@pytest.mark.parametrize("counted", [True, False], ids=["counted before", "not counted"])
+def test_a_budget_goes_by_the_pods_that_a_change_leaves(
+    simulate: Simulate, change: str, there: list[Any], counted: bool
+) -> None:
+    keeps = budget("keeps", WEB, allowed=0)
+    keeps["spec"] = {"selector": WEB, "minAvailable": "50%"}
+    half, number = (len(there) + 1) // 2, len(there)
+    status = {
+        "disruptionsAllowed": number - half,
+        "currentHealthy": number,
+        "desiredHealthy": half,
+        "expectedPods": number,
+    }
+    keeps |= {"status": status if counted else None}
+    manifest = workload("Deployment", "web", ROOMY, replicas=2)
+    running = [Pod(each | {"spec": ROOMY.on(each["spec"]["nodeName"])["spec"]}) for each in there]
+    known = [workload("Deployment", "web", ROOMY, replicas=len(there))] if there else []
+    code, said = simulate(
+        f"{change} --drain a1 --drain a2", *known, *running, keeps, manifest=manifest
+    )
+    assert (code, "blocked" in said) == (0, False), said
+
+
 def test_pods_that_are_not_ready_go_where_a_budget_says_so(simulate: Simulate) -> None:
     unready = [each.phase("Running").ready(yes=False) for each in RUNNING[:2]]
     keeps = budget("keeps", WEB, allowed=0)

@@ -41,8 +41,8 @@ def place(scheduler: Scheduler, what: str, pods: Iterable[Pod]) -> Looks:
     step = Step(f"place {plural(len(new), 'pod')} of {what}")
     since = scheduler.mark
     for pod in new:
-        scheduler.add(pod)
         scheduler.disruptions.scaled(pod, 1)
+        scheduler.add(pod)
     yield from scheduler.settle()
     return ended(scheduler, step, since, [pod.key for pod in new])
 
@@ -52,13 +52,14 @@ def fill(scheduler: Scheduler, what: str, make: MakePod, most: int = MOST_UNTIL_
     step = Step(f"place pods of {what} until none fits")
     since = scheduler.mark
     for pod in islice(replicas(scheduler, make), most):
+        scheduler.disruptions.scaled(pod, 1)
         scheduler.add(pod)
         placed = scheduler.place(pod)
-        scheduler.disruptions.scaled(pod, placed)
         yield
         if not placed:
             (step.full,) = pending(scheduler.state, [pod], scheduler.profile)
             scheduler.remove(pod)
+            scheduler.disruptions.scaled(pod, -1)
             break
     else:
         step.notes.append(f"stopped after {plural(most, 'pod')}: more would fit")

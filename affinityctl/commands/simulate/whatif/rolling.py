@@ -71,7 +71,7 @@ def scale(
         new = list(islice(replicas(scheduler, make), max(0, wanted - len(old))))
         turns = iter([(gone, new)])
     one = old[0] if old else make(0)
-    scheduler.disruptions.scaled(one, wanted - scheduler.wanted(one.workload, len(old)))
+    scheduler.resize(one, len(old), wanted)
     done = Update()
     for turn in turns:
         yield from _take(now, done, *turn)

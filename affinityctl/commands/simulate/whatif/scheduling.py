@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from operator import add
 from types import MappingProxyType
 from typing import Final, NamedTuple, TypeAlias
@@ -198,6 +198,13 @@ class Scheduler:
         """Return how many pods a workload wants; as many as are there, where it does not say."""
         known = UNKNOWN if of is None else self.workloads.get(of, UNKNOWN)
         return there if known.replicas is None else known.replicas
+
+    def resize(self, pod: Pod, there: int, wanted: int) -> None:
+        """Have the workload of a pod want so many from now on."""
+        of = pod.workload
+        self.disruptions.scaled(pod, wanted - self.wanted(of, there))
+        if of is not None:
+            self.workloads[of] = replace(self.known(pod), replicas=wanted)
 
     def known(self, pod: Pod) -> KnownWorkload:
         """Return what the object of a pod's workload says."""
