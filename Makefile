@@ -147,7 +147,7 @@ debian-pythons: $(STAMP) image-tools ## time `make run` and `make test` with the
 e2e: $(STAMP) ## the same project against a real control plane (builds it into a user cache first)
 	@$(BIN)/python -m tests.e2e.controlplane
 	@.ci/beside '$(BIN)/python -m pytest $(BESIDE) -v -m "not long"' \
-	  $(BIN)/python -m pytest tests/e2e $(BESIDE:%=--ignore=%) -v -m "not long" -n 2 --dist loadfile $(SLOWEST)
+	  $(BIN)/python -m pytest tests/e2e $(BESIDE:%=--ignore=%) -v -m "not long" -n 3 --dist loadfile $(SLOWEST)
 
 e2e-all: $(RELEASE_STAMP) ## e2e, and its tests that take longer: before a release, and for another Kubernetes
 	@$(BIN)/python -m pytest tests/e2e -v --releases newest --questions 5000
