@@ -70,8 +70,8 @@ sbom: $(RELEASE_STAMP) ## list the parts of each program as CycloneDX, in dist/
 	@release/sbom.sh $(BIN)/cyclonedx-py $(DIST)
 
 .PHONY: wheels chart krew release
-wheels: $(RUN_STAMP) ## build the wheels of the program and of clusterload, into dist/
-	@$(BIN)/pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation --wheel-dir $(DIST) . ./clusterload
+wheels: $(RUN_STAMP) ## build the wheels of the program and of clusterload, into dist/; HOMEPAGE
+	@HOMEPAGE=$(HOMEPAGE) $(BIN)/pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation --wheel-dir $(DIST) . ./clusterload
 
 chart: $(RUN_STAMP) ## make the package of the Helm chart and its icon, in dist/; URL= where the icon will be found, HOMEPAGE
 	@$(BIN)/python -m release.chart $(DIST) $(if $(URL),--url $(URL)) $(if $(HOMEPAGE),--homepage $(HOMEPAGE))
