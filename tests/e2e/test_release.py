@@ -16,7 +16,7 @@ import yaml
 from extender import __version__
 from release.chart import CHART, ICON, package
 from release.provenance import NAME
-from tests.deploy.places import ROOT
+from tests.deploy.places import OF_WHEELS, ROOT
 from tests.deploy.sandbox import contained
 from tests.deploy.test_wheel import built, install, said
 from tests.e2e.images import PINNED, unpacked
@@ -33,8 +33,8 @@ ARCHIVE = f"kubectl-affinity-linux-{ARCHITECTURES.get(platform.machine())}.tar.g
 HERE = f"cp3{sys.version_info[1]}"
 WAITS = ("explain", "db-3", "-n", "data", "--cluster")
 SAYS = "data/db-3 fits on no node\n"
-PROGRAM_WHEEL = f"affinity_extender-{__version__}-py3-none-any.whl"
-WHEELS = {PROGRAM_WHEEL: ROOT, f"clusterload-{__version__}-py3-none-any.whl": ROOT / "clusterload"}
+PROGRAM_WHEEL = f"affinity_extender-{OF_WHEELS}-py3-none-any.whl"
+WHEELS = {PROGRAM_WHEEL: ROOT, f"clusterload-{OF_WHEELS}-py3-none-any.whl": ROOT / "clusterload"}
 
 
 def test_the_sums_are_of_all_of_it(dist: Path) -> None:
