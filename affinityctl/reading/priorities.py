@@ -48,11 +48,6 @@ class PriorityClasses:
         if found.global_default and (self._default is None or found.value < self._default.value):
             self._default = found
 
-    def take(self, kind: str, raw: Json) -> None:
-        """Put one of some objects in, if it is a PriorityClass."""
-        if kind == KIND:
-            self.put(_read(raw))
-
     def admitted(self, pod: Pod) -> Pod:
         """Return a pod of a manifest as it is stored; as it is, where its class is not known."""
         name = pod.spec.priority_class
