@@ -331,8 +331,23 @@ def test_a_template_of_a_chart_has_to_be_rendered(
     file, dump = folder / "web.yaml", tmp_path / "dump.json"
     file.write_text(text)
     dump.write_text(json.dumps({"kind": "List", "items": NODES}))
-    for named in (file, folder):
+    (tmp_path / "chart").mkdir()
+    for name in ("Chart.yaml", "values.yaml"):
+        (tmp_path / "chart" / name).write_text("name: web")
+    for named in (file, folder, tmp_path / "chart"):
         code = cli.main([*line.replace("FILE", str(named)).split(), "--cluster", str(dump)])
         captured = capsys.readouterr()
         assert "`helm template` renders it" in captured.out + captured.err
         assert code == 2
+
+
+def test_rules_beside_specs_count_where_the_file_labels_their_namespace(
+    ask: Ask, tmp_path: Path
+) -> None:
+    config = tmp_path / "config.yaml"
+    config.write_text(json.dumps(AS_CONFIGURED))
+    new = annotated(pod("new", "shop"), {"podAntiAffinity": {REQUIRED: [term(ZONE, WEB)]}})
+    for name, code in (("yes", 1), ("no", 0)):
+        given = [new, namespace("shop", {"rules": name})]
+        found, said = ask(f"simulate --config {config} -f FILE", [THERE], given)
+        assert (found, "are ignored" in said) == (code, not code), said

@@ -59,7 +59,7 @@ def run(flags: argparse.Namespace) -> int:
     lives = Lives(pods.lives, time.time())
     scheduler = Scheduler(state, chance, by.profile, known, lives)
     carrier = Carrier(scheduler, pods, files, workloads, namespace=flags.namespace, cluster=cluster)
-    note_ignored_rules(state, carrier.templates(flags.changes))
+    ignored = state.broken_rules.ignored
     progress = Progress()
     steps = []
     if scheduler.waiting:
@@ -74,6 +74,8 @@ def run(flags: argparse.Namespace) -> int:
         what = f"{change.kind.value} {change.value}"
         for total, looks in carrier.steps(change):
             steps.append(progress.through(what, total, looks))
+    # The namespaces of manifests may come with them.
+    note_ignored_rules(state, carrier.templates(flags.changes), ignored)
     waiting = pending(state, scheduler.waiting, by.profile, waited, scheduler.held)
     found = Simulation(
         state,
