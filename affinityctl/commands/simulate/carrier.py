@@ -198,9 +198,8 @@ class Carrier:
         self._placed.add(identity)
         if not there:
             return ""
-        are = "is" if len(there) == 1 else "are"
-        roll = "; --roll FILE replaces them" * (identity.kind in ROLLING)
-        return f"{plural(len(there), 'pod')} of {identity} {are} there, and stay beside these{roll}"
+        roll = "; --roll FILE replaces those" * (identity.kind in ROLLING)
+        return f"these come beside {plural(len(there), 'pod')} of the same {identity.kind}{roll}"
 
     def _roll(self, workload: Workload) -> Iterator[tuple[int, Looks]]:
         """Yield the update; before it, a Deployment brings its old pods to their new number."""
