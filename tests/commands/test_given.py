@@ -121,6 +121,12 @@ HIGH = of("PriorityClass", "high", "scheduling.k8s.io/v1", value=1000)
         pytest.param([THERE], [namespace("shop", {"team": "a"})], AWAY, id="that of placed pods"),
         pytest.param([THERE], [CROSSING], AWAY, id="a quota"),
         pytest.param(FULL, [HIGH], NEW.requests(cpu="2").priority_class("high"), id="a priority"),
+        pytest.param(
+            [*(each.priority(0) for each in FULL), HIGH | {"globalDefault": True}],
+            [HIGH | {"globalDefault": False}],
+            NEW.requests(cpu="2").priority_class(""),
+            id="no default priority any more",
+        ),
         pytest.param([], [LIMITS], pod("new"), id="requests"),
         pytest.param([], [SANDBOX], SANDBOXED, id="a runtime class"),
         pytest.param(
@@ -352,3 +358,19 @@ def test_rules_beside_specs_count_where_the_file_labels_their_namespace(
         given = [new, namespace("shop", {"rules": name})]
         found, said = ask(f"simulate --config {config} -f FILE", [THERE], given)
         assert (found, "are ignored" in said) == (code, not code), said
+
+
+def test_rules_beside_specs_begin_to_count_for_pods_that_wait(ask: Ask, tmp_path: Path) -> None:
+    config = tmp_path / "config.yaml"
+    config.write_text(json.dumps(AS_CONFIGURED))
+    apart = {"podAntiAffinity": {REQUIRED: [term(ZONE, WEB)]}}
+    waits = annotated(with_claim("data"), apart)
+    cluster = [
+        *(waits, pod("there").labels(app="web").on("a1"), namespace("default")),
+        *(*KNOWN, BY_HAND, volume("disk", "a1", storageClassName="by-hand")),
+    ]
+    brought = [pod("beside", "shop"), claim("data", storageClassName="by-hand")]
+    line = f"simulate --config {config} -f FILE"
+    assert ask(line, cluster, brought)[0] == 0
+    said = ask(line, cluster, [*brought, namespace("default", {"rules": "yes"})])[1]
+    assert "your annotation's anti-affinity on zone" in said, said
