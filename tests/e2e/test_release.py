@@ -75,15 +75,19 @@ def test_the_wheels_run_beside_what_the_plugin_brings(
     assert said(str(programs / "clusterload"), "--version").startswith("clusterload ")
 
 
-def test_what_is_made_again_has_the_same_bytes(dist: Path, tmp_path: Path) -> None:
-    for name, source in WHEELS.items():
-        assert built(source, tmp_path).read_bytes() == (dist / name).read_bytes(), name
+def test_what_is_made_again_has_the_same_bytes(
+    dist: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = dist / f"affinity-extender-{__version__}.tgz"
     with tarfile.open(path) as archive:
         chart = yaml.safe_load(archive.extractfile("affinity-extender/Chart.yaml") or b"")
+    homepage = chart.get("home", "")
+    monkeypatch.setenv("HOMEPAGE", homepage)
+    for name, source in WHEELS.items():
+        assert built(source, tmp_path).read_bytes() == (dist / name).read_bytes(), name
     url, _, icon = chart["icon"].rpartition("/")
     assert (dist / icon).read_bytes() == (CHART / ICON).read_bytes()
-    assert path.read_bytes() == package(url, chart.get("home", ""))
+    assert path.read_bytes() == package(url, homepage)
 
 
 def test_the_image_has_the_program_of_the_wheel(dist: Path, tmp_path: Path) -> None:
