@@ -140,18 +140,18 @@ def _of_extender(path: Path) -> Judging:
 
 
 def note_ignored_rules(
-    state: ClusterState, given: Iterable[Pod] = (), ignored: int | None = None
+    state: ClusterState, given: Iterable[Pod] = (), pods: int | None = None
 ) -> None:
     """Say that rules in annotations were left out, and how to have them counted.
 
-    `given` are the pods of manifests, one of each; `ignored` is of how many other pods, where that
-    is not those of the state.
+    `given` are the pods of manifests, one of each; `pods` is the number of others, those of the
+    state unless given.
     """
     manifests = sum(
         each.spec.unannotated is not None and not state.scope.covers(each.pod_class.namespace)
         for each in given
     )
-    pods = state.broken_rules.ignored if ignored is None else ignored
+    pods = state.broken_rules.ignored if pods is None else pods
     counts = ((pods, "pod"), (manifests, "manifest"))
     ignored = " and ".join(plural(count, what) for count, what in counts if count)
     if ignored:
