@@ -397,6 +397,147 @@ CASES: list[tuple[str, int, tuple[str, ...]]] = [
         0,
         ("the PriorityClass that default/w-new-1 asks for is not known", "makes no such pod"),
     ),
+    (
+        "explain web-1 --cluster 56-two-nodes-of-one-hostname.yaml",
+        1,
+        (
+            "n1, n2 all have kubernetes.io/hostname tmpl",
+            "What to do - Give each node a kubernetes.io/hostname of its own",
+        ),
+    ),
+    (
+        "explain db-1 --cluster 57-node-label-lost.yaml",
+        1,
+        (
+            "default/db-0 has the same node selector and node affinity, and is on n1",
+            "What to do - Look whether that node has lost the labels",
+        ),
+    ),
+    (
+        "explain ds-x --cluster 58-daemon-pod-of-a-node-that-is-gone.yaml",
+        1,
+        (
+            "names gone alone, and there is no such node",
+            "Of a DaemonSet nothing is to be done",
+        ),
+    ),
+    (
+        "explain app --cluster 59-near-a-pod-that-waits.yaml",
+        1,
+        (
+            "default/cache-0 would be near it, and waits for a node as well",
+            "What to do - See first why the pods that it has to be near wait",
+        ),
+    ),
+    (
+        "explain -A --cluster 59-near-a-pod-that-waits.yaml",
+        1,
+        ("default/cache-0 would be near it",),
+    ),
+    (
+        "explain op --cluster 60-former-label-of-control-planes.yaml",
+        1,
+        (
+            "no node has the label node-role.kubernetes.io/master; node-role",
+            "io/control-plane has taken its place",
+        ),
+    ),
+    (
+        "explain op2 --cluster 60-former-label-of-control-planes.yaml",
+        1,
+        (
+            "has taken the place of that taint",
+            "What to do - Correct the toleration",
+        ),
+    ),
+    (
+        "explain job --cluster 61-toleration-of-another-effect.yaml",
+        1,
+        (
+            "it tolerates dedicated:NoExecute, and the effect of the taint is NoSchedule",
+            "What to do - Correct the toleration",
+        ),
+    ),
+    (
+        "explain job --cluster 62-toleration-without-value.yaml",
+        1,
+        (
+            "it tolerates gpu with the value '', and the taint has 'true'",
+            "What to do - Correct the toleration",
+        ),
+    ),
+    (
+        "explain app --cluster 63-selected-node-is-full.yaml",
+        1,
+        ("What to do - Make room on n1",),
+    ),
+    (
+        "explain db-0 --cluster 64-local-volume-on-a-full-node.yaml",
+        1,
+        ("What to do - Make room on n1",),
+    ),
+    (
+        "explain app --cluster 65-near-a-pod-on-a-tainted-node.yaml",
+        1,
+        ("What to do - Have the pod tolerate the taint",),
+    ),
+    (
+        "explain app --cluster 66-hostname-is-not-the-name.yaml",
+        1,
+        ("The node ip-1.ec2.internal has ip-1",),
+    ),
+    (
+        "explain app --cluster 67-taints-of-what-starts.yaml",
+        1,
+        (
+            "n2 once it is ready",
+            "What to do - Find out what is wrong with the node",
+        ),
+    ),
+    (
+        "explain web-0 -n prod --cluster 68-anti-affinity-to-all-namespaces.yaml",
+        1,
+        (
+            "staging/web-0 is in another namespace",
+            "What to do - If pods of its own namespace are meant",
+        ),
+    ),
+    (
+        "explain lonely --cluster 69-anti-affinity-to-every-pod.yaml",
+        1,
+        (
+            "has an empty labelSelector: it is about every pod",
+            "What to do - Have the labelSelector ask",
+        ),
+    ),
+    (
+        "explain app --cluster 70-namespace-misspelt.yaml",
+        1,
+        ("and there is no namespace cahce",),
+    ),
+    (
+        "explain p --cluster 71-claim-kept-to-a-full-node.yaml",
+        1,
+        (
+            "What to do - Make room on n1",
+            "Find out why the volume is not made",
+        ),
+    ),
+    (
+        "explain train --cluster 72-gpus-behind-a-taint.yaml",
+        1,
+        ("What to do - Have the pod tolerate the taint",),
+    ),
+    (
+        "explain app --cluster 73-near-a-pod-on-a-full-node.yaml",
+        1,
+        ("What to do - Make room on n1",),
+    ),
+    (
+        "explain app --cluster 74-no-namespace-has-the-labels.yaml",
+        1,
+        ("and no namespace is one of them",),
+    ),
 ]
 UNSAID: list[tuple[str, int, tuple[str, ...]]] = [
     ("explain shop/stranger --cluster prio2.yaml", 1, ("same Deployment", "ignored")),
@@ -412,6 +553,48 @@ UNSAID: list[tuple[str, int, tuple[str, ...]]] = [
     ("simulate --cluster preempting2.json", 1, ("default/weak",)),
     ("explain never --cluster 30-nobody-schedules.yaml", 1, ("evict default/batch",)),
     ("explain panda-2 --cluster 18-hook-job-shares-labels.yaml", 1, ("panda-pre-y",)),
+    ("explain web-1 --cluster 56-two-nodes-of-one-hostname.yaml", 1, ("fewer replicas",)),
+    ("explain ds-x --cluster 58-daemon-pod-of-a-node-that-is-gone.yaml", 1, ("Name other nodes",)),
+    (
+        "explain op2 --cluster 60-former-label-of-control-planes.yaml",
+        1,
+        ("Add nodes for workloads",),
+    ),
+    ("explain job --cluster 61-toleration-of-another-effect.yaml", 1, ("Add nodes without",)),
+    ("explain job --cluster 62-toleration-without-value.yaml", 1, ("Ask for less",)),
+    ("explain app --cluster 63-selected-node-is-full.yaml", 1, ("Add a node",)),
+    ("explain db-0 --cluster 64-local-volume-on-a-full-node.yaml", 1, ("dd a node",)),
+    (
+        "explain app --cluster 65-near-a-pod-on-a-tainted-node.yaml",
+        1,
+        (
+            "Make room",
+            "Add nodes",
+        ),
+    ),
+    (
+        "explain app --cluster 67-taints-of-what-starts.yaml",
+        1,
+        (
+            "tolerate it",
+            "if the pod tolerated",
+        ),
+    ),
+    (
+        "explain web-0 -n prod --cluster 68-anti-affinity-to-all-namespaces.yaml",
+        1,
+        ("fewer replicas",),
+    ),
+    ("explain lonely --cluster 69-anti-affinity-to-every-pod.yaml", 1, ("fewer replicas",)),
+    (
+        "explain p --cluster 71-claim-kept-to-a-full-node.yaml",
+        1,
+        (
+            "Add a node",
+            "use a class whose",
+        ),
+    ),
+    ("explain app --cluster 73-near-a-pod-on-a-full-node.yaml", 1, ("Add a node",)),
 ]
 
 

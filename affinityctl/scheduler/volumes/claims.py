@@ -41,6 +41,7 @@ class VolumeRule(Rule):
     what: str
     event: str = ""
     advice: str = ""
+    of_host: bool = False
     of_node = True
     looks = 9
 
