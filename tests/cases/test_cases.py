@@ -538,6 +538,102 @@ CASES: list[tuple[str, int, tuple[str, ...]]] = [
         1,
         ("and no namespace is one of them",),
     ),
+    (
+        "explain web-1 --cluster 75-affinity-against-anti-affinity.yaml",
+        1,
+        (
+            "asks for the very pods that your anti-affinity on hostname keeps away from",
+            "What to do - Take one of the two rules out",
+        ),
+    ),
+    (
+        "explain w-1 --cluster 76-affinity-against-spread.yaml",
+        1,
+        (
+            "keeps these pods in one zone",
+            "What to do - Take one of the two rules out",
+        ),
+    ),
+    (
+        "explain app --cluster 77-volume-of-an-earlier-claim.yaml",
+        1,
+        ("pv1 is for claim default/data that there was before",),
+    ),
+    (
+        "explain app --cluster 78-volume-of-another-claim.yaml",
+        1,
+        ("waits to be bound to volume pv1: pv1 is for claim default/old",),
+    ),
+    (
+        "explain app --cluster 79-volume-too-small.yaml",
+        1,
+        ("pv1 is smaller than it asks for",),
+    ),
+    (
+        "explain app --cluster 80-no-default-class.yaml",
+        1,
+        ("data (without a class, and none is the default)",),
+    ),
+    (
+        "explain app --cluster 81-class-of-another-zone.yaml",
+        1,
+        ("class standard of ebs.csi.example.com, for zone c alone",),
+    ),
+    (
+        "explain app --cluster 82-volume-at-another-node.yaml",
+        4,
+        (
+            "node n1 has the volume of claim data for default/old",
+            "the pod starts on no other until that pod is gone",
+        ),
+    ),
+    (
+        "explain -A --cluster 83-statefulset-waits-for-its-first.yaml",
+        4,
+        (
+            "waits until default/db-0 is ready",
+            "To do: Find out why the pod before it is not ready",
+        ),
+    ),
+    (
+        "explain statefulset/db --cluster 83-statefulset-waits-for-its-first.yaml",
+        4,
+        ("default/db-1 is not made yet, and waits until default/db-0 is ready",),
+    ),
+    (
+        "explain -A --cluster 84-paused.yaml",
+        4,
+        (
+            "Deployment web is paused",
+            "To do: Resume it",
+        ),
+    ),
+    (
+        "explain db-1 --cluster 85-older-revision-of-a-statefulset.yaml",
+        1,
+        (
+            "has another template by now",
+            "What to do - Delete this pod, which has never run",
+        ),
+    ),
+    (
+        "explain -A --cluster 85-older-revision-of-a-statefulset.yaml",
+        1,
+        ("To do: Delete this pod",),
+    ),
+    (
+        "explain web-2-a --cluster 86-several-old-pods-in-one-domain.yaml",
+        1,
+        (
+            "no domain has fewer than 2 pods to go",
+            "What to do - Let this update remove the old pods of a domain first",
+        ),
+    ),
+    (
+        "explain web-1-a --cluster 87-spread-over-other-workloads.yaml",
+        1,
+        ("over pods with part-of in (shop) refuses 1 node",),
+    ),
 ]
 UNSAID: list[tuple[str, int, tuple[str, ...]]] = [
     ("explain shop/stranger --cluster prio2.yaml", 1, ("same Deployment", "ignored")),
@@ -595,6 +691,12 @@ UNSAID: list[tuple[str, int, tuple[str, ...]]] = [
         ),
     ),
     ("explain app --cluster 73-near-a-pod-on-a-full-node.yaml", 1, ("Add a node",)),
+    ("explain web-1 --cluster 75-affinity-against-anti-affinity.yaml", 1, ("fewer replicas",)),
+    ("explain w-1 --cluster 76-affinity-against-spread.yaml", 1, ("Make room",)),
+    ("explain app --cluster 80-no-default-class.yaml", 1, ("somebody",)),
+    ("explain -A --cluster 83-statefulset-waits-for-its-first.yaml", 4, ("they fit",)),
+    ("explain -A --cluster 84-paused.yaml", 4, ("they fit",)),
+    ("explain web-2-a --cluster 86-several-old-pods-in-one-domain.yaml", 1, ("maxUnavailable: 1",)),
 ]
 
 

@@ -38,9 +38,22 @@ from extender.core.model.wording import (
 from extender.core.model.workload import DAEMON_SET, MARKS
 from extender.core.verbs.plugins import MAX_NODE_SCORE
 from extender.core.verbs.rules import MOST_LOOKED_AT, Refusal, Rule
-from extender.diagnosis.verbs.explanation import MOST_BLOCKERS, Explanation, TermFacts, event_of
+from extender.diagnosis.verbs.explanation import (
+    MOST_BLOCKERS,
+    Explanation,
+    TermFacts,
+    event_of,
+    whatever_it_spares,
+)
 from extender.diagnosis.verbs.facts import MOST_WAITING
-from extender.diagnosis.verbs.filters import DELETED, GATES, NO_NODE, OTHER_SCHEDULER
+from extender.diagnosis.verbs.filters import (
+    DELETED,
+    GATES,
+    NO_NODE,
+    ORDER,
+    OTHER_SCHEDULER,
+    PAUSED,
+)
 from extender.diagnosis.verbs.node_room import misses, named_node, of_condition
 from extender.diagnosis.verbs.telling import quoted, waits_for
 from extender.diagnosis.verbs.topology_spread import SkewRule
@@ -62,6 +75,11 @@ HELD: Final = {
     OTHER_SCHEDULER: ("otherScheduler", "another one, which may have other rules"),
     DELETED: ("deleting", "its controller makes another pod, if it has one"),
     NO_NODE: ("noSuchNode", "it waits until there is a node of that name, or is deleted"),
+    ORDER: (
+        "notItsTurn",
+        "with podManagementPolicy OrderedReady a StatefulSet makes its pods one after the other",
+    ),
+    PAUSED: ("paused", "it makes no pods of a new revision"),
 }
 """The kinds of notes about what holds a pod, and what there is to say."""
 
@@ -76,13 +94,16 @@ IN_SHORT: Final = frozenset(
         "namedNodeGone",
         "noPriorityClass",
         "noSuchValue",
+        "opposed",
         "otherNamespace",
         "otherRevision",
         "otherRevisionPort",
+        "otherRevisions",
         "otherWorkload",
         "preemption",
         "preemptsNone",
         "sharedHostname",
+        "superseded",
         "taintedDomain",
         "terminating",
         "terminatingOnBadNode",
@@ -119,6 +140,8 @@ def notes(state: ClusterState, explanation: Explanation) -> list[Note]:
         *_tolerations(state, explanation),
         *_hostnames(state, explanation),
         *_whom_it_is_about(explanation),
+        *_opposed(explanation),
+        *_superseded(explanation),
         *_older_revision(explanation),
         *_older_with_port(explanation),
         *_other_workload(explanation),
@@ -401,6 +424,36 @@ def _hostnames(state: ClusterState, explanation: Explanation) -> Iterator[Note]:
         )
 
 
+def _opposed(explanation: Explanation) -> Iterator[Note]:
+    """Remark on rules that ask for the same pods near and far: after the first there is no more."""
+    near = [each for each in explanation.terms if each.reason is Reason.AFFINITY and each.refused]
+    for facts in near:
+        term, key = facts.term, short(facts.term.topology_key)
+        same = whatever_it_spares(term)
+        if any(
+            each.reason is Reason.ANTI_AFFINITY
+            and each.refused
+            and whatever_it_spares(each.term) == same
+            for each in explanation.terms
+        ):
+            yield Note(
+                "opposed",
+                f"your affinity on {key} asks for the very pods that your anti-affinity on {key} "
+                "keeps away from",
+            )
+        elif facts.matches_pod and any(
+            isinstance(each.rule, SkewRule)
+            and each.rule.key == term.topology_key
+            and each.rule.count.selector == term.pods.selector
+            for each in explanation.refusals
+        ):
+            yield Note(
+                "opposed",
+                f"your affinity on {key} keeps these pods in one {key}, and your topology spread "
+                "wants as many of them in others",
+            )
+
+
 def _whom_it_is_about(explanation: Explanation) -> Iterator[Note]:
     """Remark on anti-affinity that is about more pods than may be meant."""
     own = explanation.pod.pod_class.namespace
@@ -554,6 +607,16 @@ def _nobody(state: ClusterState, pod: Pod, terms: Sequence[TermFacts]) -> Iterat
     yield Note("noPod", text)
 
 
+def _superseded(explanation: Explanation) -> Iterator[Note]:
+    of = explanation.pod.workload
+    if explanation.superseded and of is not None and not explanation.fits:
+        yield Note(
+            "superseded",
+            f"{of.kind} {of.name} has another template by now, and replaces the pod only once it "
+            "is ready",
+        )
+
+
 def _older_revision(explanation: Explanation) -> Iterator[Note]:
     """Remark on replicas of another revision in the way: a rolling update that gets stuck."""
     older = {
@@ -564,11 +627,15 @@ def _older_revision(explanation: Explanation) -> Iterator[Note]:
     if older:
         names = sorted(older)
         hashes = sorted({*older.values()})
-        yield Note(
-            "otherRevision",
+        text = (
             f"{some(names, len(names))} belong{'s' * (len(names) == 1)} to another revision of "
-            f"the same Deployment ({TEMPLATE_HASH} {some(hashes, len(hashes))})",
+            f"the same Deployment ({TEMPLATE_HASH} {some(hashes, len(hashes))})"
         )
+        least = min(each.count for each in explanation.refusals if each.reason in _KEEPS_APART)
+        if least == 1:
+            yield Note("otherRevision", text)
+        else:
+            yield Note("otherRevisions", f"{text}, and no domain has fewer than {least} pods to go")
 
 
 def _older_with_port(explanation: Explanation) -> Iterator[Note]:

@@ -57,6 +57,16 @@ OF_NOTES: Final[Mapping[str, Cure]] = {
         "it names",
         alone=True,
     ),
+    "notItsTurn": Cure(
+        "Find out why the pod before it is not ready: explain says it if that one waits, kubectl "
+        "describe pod if it is placed",
+        alone=True,
+    ),
+    "paused": Cure("Resume it once it is as it is to be: kubectl rollout resume", alone=True),
+    "superseded": Cure(
+        "Delete this pod, which has never run: its StatefulSet makes it again by the template that "
+        "it has now"
+    ),
     "noSuchNode": Cure(
         "Leave spec.nodeName to the scheduler. If the node does not come back, delete the pod: its "
         "controller, if it has one, makes another one; else make it anew from its manifest",
@@ -86,6 +96,11 @@ OF_NOTES: Final[Mapping[str, Cure]] = {
         "affinity-extender.io/revisions: Own on the old pods helps at once",
         _OF_PODS,
     ),
+    "otherRevisions": Cure(
+        "Let this update remove the old pods of a domain first: strategy: {type: Recreate}, or a "
+        "maxUnavailable of as many as are there",
+        _OF_PODS,
+    ),
     "otherRevisionPort": Cure(
         "Let this update remove a pod first (maxSurge: 0, maxUnavailable: 1): no two pods of a "
         "node have the same host port",
@@ -99,6 +114,10 @@ OF_NOTES: Final[Mapping[str, Cure]] = {
         "Correct the node selector or node affinity, or add a node with the labels that it asks "
         "for where its volume is: that cannot move",
         (*OF_PLACE, Reason.NODE_AFFINITY),
+    ),
+    "opposed": Cure(
+        "Take one of the two rules out, or make it preferred: no node meets both",
+        (Reason.AFFINITY, *_OF_PODS, Reason.SPREAD),
     ),
     "waitForEachOther": Cure(
         "Take one of these required affinities out, or make it preferred", (Reason.AFFINITY,)
@@ -268,7 +287,7 @@ OF_REASONS: Final[Mapping[Way, str]] = {
     "pods",
     (Reason.TAINT, _LEAVING): "Add nodes: an autoscaler is about to delete these",
     (Reason.TAINT, _WANTED): "Have the pod tolerate the taint, if these nodes are for such pods: "
-    "what else it asks for leaves it no others",
+    "it asks for no others. Else add nodes that it asks for, without the taint",
     (Reason.UNSCHEDULABLE, ""): "Wait until what the node is cordoned for is done, or add a node",
     (Reason.TAINT, _ROLE): "Add nodes for workloads: these are for what runs the cluster",
 }
