@@ -634,6 +634,14 @@ CASES: list[tuple[str, int, tuple[str, ...]]] = [
         1,
         ("over pods with part-of in (shop) refuses 1 node",),
     ),
+    (
+        "explain p --cluster 88-more-volumes-than-a-node-takes.yaml",
+        1,
+        (
+            "0 of 2 attached; this pod brings 3",
+            "If the pod alone brings more, have fewer in it",
+        ),
+    ),
 ]
 UNSAID: list[tuple[str, int, tuple[str, ...]]] = [
     ("explain shop/stranger --cluster prio2.yaml", 1, ("same Deployment", "ignored")),

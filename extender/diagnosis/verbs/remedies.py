@@ -278,7 +278,11 @@ OF_REASONS: Final[Mapping[Way, str]] = {
     (Reason.NO_VOLUME_TO_BIND, ""): "Have a volume made that suits the claim, or use a class whose "
     "provisioner makes them there",
     (Reason.STORAGE, ""): "Add storage, or ask for a smaller volume",
-    (Reason.VOLUME_COUNT, ""): "Add a node: each takes a number of volumes that its driver sets",
+    (
+        Reason.VOLUME_COUNT,
+        "",
+    ): "Add a node: each takes a number of volumes that its driver sets. If "
+    "the pod alone brings more, have fewer in it",
     (Reason.NO_DRIVER, ""): "Have the CSI driver run on these nodes, or use others",
     (Reason.DISK, ""): "Use a disk that no other pod has, or mount it read-only in all of them",
     (Reason.TAINT, _CONDITION): "Find out what is wrong with the node: kubectl describe node says "
