@@ -642,6 +642,14 @@ CASES: list[tuple[str, int, tuple[str, ...]]] = [
             "If the pod alone brings more, have fewer in it",
         ),
     ),
+    (
+        "lint --cluster 89-windows-pod-without-selector.yaml",
+        1,
+        (
+            "os-not-selected",
+            "windows, and nothing keeps the pods off nodes of another system",
+        ),
+    ),
 ]
 UNSAID: list[tuple[str, int, tuple[str, ...]]] = [
     ("explain shop/stranger --cluster prio2.yaml", 1, ("same Deployment", "ignored")),

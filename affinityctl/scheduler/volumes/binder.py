@@ -18,7 +18,6 @@ from affinityctl.scheduler.volumes.objects import (
 )
 from extender.core.cluster.state import ClusterState
 from extender.core.model.labels import Labels, Operator, Requirement
-from extender.core.model.wording import some
 
 Bound: TypeAlias = tuple[PersistentVolumeClaim, PersistentVolume | None]
 Bindings: TypeAlias = Sequence[Bound]
@@ -148,23 +147,6 @@ class _Suitable:
 def reaches(volume: PersistentVolume, labels: Labels) -> bool:
     """Return whether a node with these labels can have a volume (CheckNodeAffinity)."""
     return volume.nodes is None or bool(volume.nodes.judge("", labels))
-
-
-def misfit(volume: PersistentVolume, claim: PersistentVolumeClaim) -> str | None:
-    """Say why a volume of a claim's class is not the claim's; None of one that could be."""
-    spec, name = claim.spec, volume.key
-    if volume.claim is not None and not volume.claim.is_to(claim):
-        before = " that there was before" * (volume.claim.key == claim.key)
-        return f"{name} is for claim {volume.claim.key}{before}"
-    if volume.deleting:
-        return f"{name} is being deleted"
-    if volume.capacity < spec.request:
-        return f"{name} is smaller than it asks for"
-    if lacking := spec.access_modes - volume.access_modes:
-        return f"{name} does not have {some(sorted(lacking), len(lacking))}"
-    if spec.selector is not None and not spec.selector.matches(volume.labels):
-        return f"{name} does not have the labels that it selects"
-    return None
 
 
 def _is_large_enough(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:

@@ -12,13 +12,13 @@ from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import ClassVar, TypeAlias
 
-from affinityctl.scheduler.volumes.binder import misfit
 from affinityctl.scheduler.volumes.ledger import ledger_of
 from affinityctl.scheduler.volumes.objects import (
     ClaimUse,
     PersistentVolumeClaim,
     TopologyTerm,
     claims_in,
+    misfit,
     volumes_in,
 )
 from extender.core.cluster.counts.nodes import NodeList

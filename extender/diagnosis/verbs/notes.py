@@ -598,6 +598,7 @@ def _nobody(state: ClusterState, pod: Pod, terms: Sequence[TermFacts]) -> Iterat
         other.key
         for other in islice(state.waiting_pods, MOST_WAITING)
         if other.uid != pod.uid
+        and not other.status.deleting
         and other.pod_class.namespace == pod.pod_class.namespace
         and state.is_about(missing.term, state.class_of(other))
     )
