@@ -650,6 +650,21 @@ CASES: list[tuple[str, int, tuple[str, ...]]] = [
             "windows, and nothing keeps the pods off nodes of another system",
         ),
     ),
+    (
+        "explain web-0 --cluster 90-former-topology-key.yaml",
+        1,
+        ("which your affinity is over; topology.kubernetes.io/zone has taken its place",),
+    ),
+    (
+        "explain s-0 --cluster 90-former-topology-key.yaml",
+        1,
+        ("which your topology spread is over; topology.kubernetes.io/zone has taken its place",),
+    ),
+    (
+        "explain app --cluster 91-pod-to-be-near-has-ended.yaml",
+        1,
+        ("as those that have ended do not count",),
+    ),
 ]
 UNSAID: list[tuple[str, int, tuple[str, ...]]] = [
     ("explain shop/stranger --cluster prio2.yaml", 1, ("same Deployment", "ignored")),

@@ -497,6 +497,11 @@ def _spread(state: ClusterState, explanation: Explanation) -> Iterator[Note]:
     told: set[Rule] = set()
     for each in explanation.refusals:
         rule = each.rule
+        key = rule.key or ""
+        if each.reason is Reason.SPREAD_LABEL and not state.nodes.has_key(key):
+            text = f"no node has the label {key}, which your topology spread is over"
+            if new := _successor(state, key):
+                yield Note("noSuchKey", text + new)
         if not isinstance(rule, SkewRule) or rule in told:
             continue
         told.add(rule)

@@ -157,7 +157,8 @@ OF_NOTES: Final[Mapping[str, Cure]] = {
         (Reason.ANTI_AFFINITY,),
     ),
     "noSuchKey": Cure(
-        "Correct the topology key, or have the nodes labelled with it", (Reason.AFFINITY,)
+        "Correct the topology key, or have the nodes labelled with it",
+        (Reason.AFFINITY, Reason.SPREAD_LABEL),
     ),
     "noDomain": Cure(
         "Have the nodes of these pods labelled with the topology key", (Reason.AFFINITY,)
@@ -166,8 +167,9 @@ OF_NOTES: Final[Mapping[str, Cure]] = {
         "See first why the pods that it has to be near wait themselves", (Reason.AFFINITY,)
     ),
     "noPod": Cure(
-        "Start the pods that it has to be near, or correct the labelSelector or the namespaces: "
-        "without any, the term is about the pod's own namespace",
+        "Start the pods that it has to be near, as those that have ended do not count, or correct "
+        "the labelSelector or the namespaces: without any, the term is about the pod's own "
+        "namespace",
         (Reason.AFFINITY,),
     ),
     "groupElsewhere": Cure(
