@@ -148,12 +148,13 @@ OF_NOTES: Final[Mapping[str, Cure]] = {
         (*_OF_PODS, Reason.SPREAD),
     ),
     "everyPod": Cure(
-        "Have the labelSelector ask for the labels of the pods that are meant",
+        "Have the labelSelector ask for the labels of the pods that are meant; if all are, add "
+        "nodes without any",
         (Reason.ANTI_AFFINITY,),
     ),
     "otherNamespace": Cure(
         "If pods of its own namespace are meant, leave namespaces and namespaceSelector out of the "
-        "term",
+        "term; else add nodes without the pods that it keeps away from",
         (Reason.ANTI_AFFINITY,),
     ),
     "noSuchKey": Cure(
