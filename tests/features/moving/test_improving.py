@@ -18,7 +18,12 @@ from extender.core.cluster.state import ClusterState
 from extender.core.verbs.nominating import Chooser
 from extender.core.wire.objects import PodReader
 from extender.diagnosis.verbs.sitting import BetterPlace
-from extender.features.moving.rules.improving import Improvement, improvement, improvements
+from extender.features.moving.rules.improving import (
+    Improvement,
+    better_places,
+    improvement,
+    improvements,
+)
 from extender.features.moving.sitting import sitting
 from tests import oracle
 from tests.annotating import PREFERRED
@@ -200,6 +205,52 @@ def test_what_others_prefer_counts_against_a_place() -> None:
     nodes = [at("a1"), at("b1")]
     assert found_in(state_of(nodes, [], pods))
     assert not found_in(state_of(nodes, [], [*pods, shy]))
+
+
+NEAR_WEB = pod("near").labels(app="near").affinity(term(ZONE, WEB))
+LEADS_TO_B = web("p1").prefers_nodes(20, node_term(requirement(HOST, "In", "b1", "a2")))
+
+
+@pytest.mark.parametrize(
+    ("others", "targets"),
+    [
+        pytest.param([], {"b1", "a2"}, id="nobody"),
+        pytest.param([NEAR_WEB.on("a2")], {"a2"}, id="one in its zone"),
+        pytest.param([NEAR_WEB.on("c1")], {"b1", "a2"}, id="one in another zone"),
+        pytest.param(
+            [NEAR_WEB.on("a2"), web("p2").on("a2")], {"b1", "a2"}, id="one, and another is left"
+        ),
+        pytest.param(
+            [NEAR_WEB.on("a2"), web("p2").on("c1")], {"a2"}, id="one, and another is elsewhere"
+        ),
+        pytest.param(
+            [pod("near").affinity(term(HOST, WEB)).on("a1")], set(), id="one on its very node"
+        ),
+        pytest.param(
+            [pod("near").affinity(term(ZONE, selector(app="db"))).on("a2")],
+            {"b1", "a2"},
+            id="one that has to be near others",
+        ),
+        pytest.param(
+            [pod("near", "other").affinity(term(ZONE, WEB, namespaces=["default"])).on("a2")],
+            {"a2"},
+            id="one of another namespace",
+        ),
+        pytest.param(
+            [web("p2").affinity(term(ZONE, WEB)).on("a2")], {"b1", "a2"}, id="one near itself"
+        ),
+    ],
+)
+def test_no_preference_takes_a_pod_away_from_one_that_has_to_be_near_it(
+    others: list[Pod], targets: set[str]
+) -> None:
+    places = [namespace("default"), namespace("other")]
+    state = state_of(NODES, places, [LEADS_TO_B.on("a1"), *others])
+    known = state.pods["default/p1"]
+    assert set(better_places(state, known, state.nodes.asked(NAMES), 1)) == targets
+    found = improvement(state, Chooser(state, AFFINITY), known, 1)
+    assert (None if found is None else found.target) in (targets or {None})
+    assert len(state.left_out) == 0
 
 
 # Against the oracle

@@ -133,7 +133,8 @@ class OwnChanges:
         """When nodes that had no value of a key got one."""
 
     def __len__(self) -> int:
-        return sum(map(len, (self._pods, self._namespaces, self._nodes, self._entered)))
+        known = (self._pods, self._namespaces, self._nodes, self._entered)
+        return sum(len(each) for each in known)
 
     def look(self) -> None:
         """Begin the next look. Before the first one, nothing is remembered."""
