@@ -265,6 +265,20 @@ async def test_room_is_kept_for_those_that_are_to_replace_others() -> None:
     assert sorted(rig.mover.evicted) == ["one", "two"]
 
 
+async def test_a_pod_that_is_about_to_be_preempted_is_none_that_is_left() -> None:
+    rig = with_disks()
+    for name in ("one", "two"):
+        rig.place(ON_SSD, "a", name, ready=True)
+    marked = rig.state.pods["default/two"]
+    rig.state.upsert_pod(marked.with_status(victim_of="preemptor"))
+    rig.node("a")
+    await rig.after(GRACE + 5)
+    assert rig.mover.tried == []
+    rig.state.upsert_pod(marked)
+    await rig.after(15)
+    assert rig.mover.tried
+
+
 async def test_room_is_left_to_a_preemptor_whose_victims_are_gone() -> None:
     rig = with_disks()
     rig.place(ON_SSD.requests(cpu="3"), "a")

@@ -100,12 +100,15 @@ class PodsByOwner:
         return owner in self._waiting or owner in self._leaving
 
     def count(self, pod: Pod, amount: int) -> None:
-        """Count a pod that is known (1), or is not as it was any more (-1)."""
+        """Count a pod that is known (1), or is not as it was any more (-1).
+
+        One that an extender has marked as a victim is deleted next: it is on its way out.
+        """
         controller = pod.controller
         if controller is None or pod.status.terminal:
             return
         counts = self._waiting if pod.node is None else self._placed
-        if pod.status.deleting:
+        if pod.status.deleting or pod.status.victim_of is not None:
             counts = self._leaving
         elif pod.status.ready:
             shift(self._ready, controller, amount)
