@@ -18,6 +18,7 @@ from extender.core.cluster.state import ClusterState
 from extender.core.verbs.nominating import Chooser
 from extender.core.wire.objects import PodReader
 from extender.diagnosis.verbs.sitting import BetterPlace
+from extender.features.moving.rules import leaned_on
 from extender.features.moving.rules.improving import (
     Improvement,
     better_places,
@@ -249,8 +250,23 @@ def test_no_preference_takes_a_pod_away_from_one_that_has_to_be_near_it(
     known = state.pods["default/p1"]
     assert set(better_places(state, known, state.nodes.asked(NAMES), 1)) == targets
     found = improvement(state, Chooser(state, AFFINITY), known, 1)
-    assert (None if found is None else found.target) in (targets or {None})
-    assert len(state.left_out) == 0
+    assert (found is None) is (not targets)
+    assert found is None or found.target in targets
+
+
+@pytest.mark.parametrize("most", ["MOST_TERMS", "MOST_LOOKED_UP"])
+def test_a_pod_that_very_many_have_to_be_near_stays_in_its_domain(
+    most: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(leaned_on, most, 1)
+    near = [
+        pod(f"near{each}").affinity(term(ZONE, selector(app="web", **more))).on("a2")
+        for each, more in enumerate(({}, {"tier": "x"}))
+    ]
+    there = LEADS_TO_B.labels(tier="x").on("a1")
+    state = state_of(NODES, [], [there, web("p2").labels(tier="x").on("a2"), *near])
+    known = state.pods["default/p1"]
+    assert set(better_places(state, known, state.nodes.asked(NAMES), 1)) == {"a2"}
 
 
 # Against the oracle

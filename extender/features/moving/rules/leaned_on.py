@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from itertools import islice
 from typing import Final
 
 from extender.core.cluster.counts.existing_term import ExistingTerm, Role
@@ -10,32 +11,37 @@ from extender.core.cluster.counts.pod_sets import matched_by
 from extender.core.cluster.state import ClusterState
 from extender.core.model.objects import Pod
 
-MOST_LOOKED_AT: Final = 64
-"""Terms with owners in the pod's domains that are looked at; with more, it stays where it is."""
+MOST_TERMS: Final = 1_000
+"""About a pod that are gone through; with more, it stays where any of them may be about it."""
+MOST_LOOKED_UP: Final = 64
+"""Of these, how many with owners in its domains are looked up."""
 
 
 def keys_to_keep(state: ClusterState, pod: Pod) -> Collection[str]:
     """Return the topology keys over which a pod must not go to another domain.
 
     Required affinity of a pod in its domain is about it, and no other pod there matches the term.
-    Nothing of a pod that has no node here. O(required affinity terms about the pod).
+    Nothing of a pod that has no node here. O(terms about the pod, up to MOST_TERMS).
     """
     if pod.node is None or pod.node not in state.nodes:
         return ()
     node = state.nodes.number_of(pod.node)
     with state.without(pod.key, pod.uid):
-        prefilter, looked_at = state.prefilter_state_of(pod), 0
-        if not any(each.has(each.topology.domain_of[node]) for each in prefilter.existing_required):
+        prefilter = state.prefilter_state_of(pod)
+        left = {
+            each.topology.key
+            for each in prefilter.existing_required
+            if each.has(each.topology.domain_of[node])
+        }
+        if not left:
             return ()
         space = state.namespace_labels(pod.pod_class.namespace)
-        found = set[str]()
-        for each in state.existing_terms.matching(prefilter.pod_class, space):
-            key = each.term.topology_key
-            if each.role is Role.REQUIRED and key not in found and _has_owners(each, node):
-                looked_at += 1
-                if looked_at > MOST_LOOKED_AT or not _is_met_without(state, each, node):
-                    found.add(key)
-        return found
+        about = state.existing_terms.matching(prefilter.pod_class, space)
+        terms = [*islice(about, MOST_TERMS + 1)]
+        owned = [each for each in terms if each.role is Role.REQUIRED and _has_owners(each, node)]
+        if len(terms) > MOST_TERMS or len(owned) > MOST_LOOKED_UP:
+            return left
+        return {each.term.topology_key for each in owned if not _is_met_without(state, each, node)}
 
 
 def _has_owners(existing: ExistingTerm, node: int) -> bool:
