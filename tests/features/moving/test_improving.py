@@ -225,6 +225,21 @@ LEADS_TO_B = web("p1").prefers_nodes(20, node_term(requirement(HOST, "In", "b1",
             [NEAR_WEB.on("a2"), web("p2").on("c1")], {"a2"}, id="one, and another is elsewhere"
         ),
         pytest.param(
+            [NEAR_WEB.on("a2"), web("p2").on("a2").being_deleted()],
+            {"a2"},
+            id="one, and another is about to go",
+        ),
+        pytest.param(
+            [NEAR_WEB.on("a2"), web("p2").on("a2"), web("p3").on("a2").being_deleted()],
+            {"b1", "a2"},
+            id="one, and of two others one is about to go",
+        ),
+        pytest.param(
+            [NEAR_WEB.on("a2"), web("p2").on("a2"), web("p3").on("c1").being_deleted()],
+            {"b1", "a2"},
+            id="one, and another goes elsewhere",
+        ),
+        pytest.param(
             [pod("near").affinity(term(HOST, WEB)).on("a1")], set(), id="one on its very node"
         ),
         pytest.param(
