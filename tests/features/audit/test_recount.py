@@ -137,6 +137,29 @@ def test_what_is_wrong_is_noticed_whichever_of_several_it_is(
     assert {*audit(state)} != {None}
 
 
+@pytest.mark.parametrize("is_gone", [False, True], ids=["a node", "a node that is gone"])
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        pytest.param(lambda state: state.node_resources.used("n1").update(cpu=7), id="room"),
+        pytest.param(
+            lambda state: state.node_resources.use_ports("n1", (HostPort("", "TCP", 80),), 1),
+            id="ports",
+        ),
+        pytest.param(lambda state: [*state.placed_classes][1].on_nodes.update({1: 2}), id="pods"),
+    ],
+)
+def test_what_is_wrong_is_noticed_on_nodes_that_are_gone_as_well(
+    spoil: Callable[[ClusterState], object], *, is_gone: bool
+) -> None:
+    state = rich_state()
+    if is_gone:
+        state.remove_node("n1")
+    assert {*audit(state)} == {None}
+    spoil(state)
+    assert {*audit(state)} != {None}
+
+
 def wide_state(replicas: int) -> ClusterState:
     """Build the same with a replica on each of many nodes."""
     nodes = [node(f"n{number}", {ZONE: f"z{number % 3}"}) for number in range(replicas)]

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection
+from collections.abc import Callable, Collection
+
+import pytest
 
 from extender.core.model.objects import Pod as ModelPod
 from tests.builders import model_pod, pod
@@ -23,6 +25,31 @@ async def test_what_hints_nominated_is_theirs_to_give_up_first() -> None:
     await rig.pass_time()
     assert told == [("default/important", {"a"})]
     assert rig.done() == [], "a withdrawal of theirs may still be carried out"
+
+
+@pytest.mark.parametrize(
+    "happens",
+    [
+        pytest.param(lambda rig, pod: rig.state.remove_pod(pod.key, pod.uid), id="it is deleted"),
+        pytest.param(
+            lambda rig, _: rig.state.upsert_pod(model_pod(important().on("b"))), id="it is bound"
+        ),
+        pytest.param(lambda rig, pod: rig.controller.admitted(pod), id="filter admits it"),
+    ],
+)
+async def test_no_node_is_nominated_for_a_pod_that_needs_none_once_hints_have_given_up_theirs(
+    happens: Callable[[PreemptionRig, ModelPod], None],
+) -> None:
+    async def release_nomination(each: ModelPod, nodes: Collection[str]) -> frozenset[str]:
+        del nodes
+        happens(rig, each)
+        return frozenset()
+
+    rig = PreemptionRig([A, B], ON_A, ON_B, important(), release_nomination=release_nomination)
+    rig.refuse()
+    await rig.pass_time()
+    assert rig.done("nominate") == []
+    assert rig.evicted() == []
 
 
 async def test_lesser_nominations_on_the_node_end() -> None:
