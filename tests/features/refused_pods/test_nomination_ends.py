@@ -141,6 +141,7 @@ async def test_before_each_renewal_the_watch_has_time_and_there_are_not_many(
     await rig.pass_time()
     for made in range(1, MOST_RENEWALS + 1):
         show(rig.state, "two", None)
+        rig.refuse(TWO)
         await rig.pass_time(SEEN_SECONDS / 2)
         assert len(rig.api.made) == made, "the watch may only be late"
         if per_second == 1:
