@@ -339,10 +339,9 @@ def test_a_limit_that_reaches_no_other_namespace_counts_in_that_of_the_nominated
 
 
 @pytest.mark.parametrize("keys", [(ZONE,), (HOST, ZONE), (ZONE, HOST)], ids=str)
-def test_nominated_pods_count_in_each_of_their_domains_for_each_limit(
+def test_pods_that_hold_domains_count_in_each_of_these_for_each_limit(
     keys: tuple[str, ...],
 ) -> None:
-    """One is nominated in either zone; a limit on hosts leaves the other node of the first."""
     there = [web(f"held-{on}").nominated(on).priority(9) for on in ("a", "c")]
     terms = [term(key, WEB, maxMatchingPods=1) for key in keys]
     incoming = annotated(web("new"), {"podAntiAffinity": {REQUIRED: terms}})

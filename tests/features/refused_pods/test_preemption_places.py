@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection
 import pytest
 
 from extender.core.model.objects import Pod as ModelPod
+from extender.features.refused_pods import preemption
 from tests.builders import model_pod, pod
 from tests.features.refused_pods.preempting import ON_A, ON_B, A, B, PreemptionRig, loner
 from tests.important_pods import HIGH, LOW, db, important
@@ -50,6 +51,22 @@ async def test_no_node_is_nominated_for_a_pod_that_needs_none_once_hints_have_gi
     await rig.pass_time()
     assert rig.done("nominate") == []
     assert rig.evicted() == []
+
+
+async def test_only_so_many_pods_have_others_evicted_at_a_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(preemption, "MOST_ACTIVE", 1)
+    rig = PreemptionRig([A, B], ON_A, ON_B, loner("one"), loner("two"))
+    rig.api.grace = True
+    for name in ("one", "two"):
+        rig.refuse(name)
+    await rig.tick(4)
+    assert rig.evicted() == ["on-a"]
+    rig.api.end("default-on-a")
+    rig.state.upsert_pod(model_pod(loner("one").on("a")))
+    await rig.tick(4)
+    assert rig.evicted() == ["on-a", "on-b"]
 
 
 async def test_lesser_nominations_on_the_node_end() -> None:
