@@ -90,8 +90,10 @@ headlamp: ## build the plugin for Headlamp, into dist/headlamp/plugins (needs No
 	@cp $(PLUGIN)/dist/main.js $(PLUGIN)/package.json $(PLUGIN)/plugins/affinity-extender
 
 VERSION = $(shell sed -n 's/^version = "\(.*\)"$$/\1/p' pyproject.toml)
+# As Python writes it: 1.0.0rc1.
+OF_WHEELS = $(subst -rc.,rc,$(VERSION))
 ARTEFACTS = affinity-extender-$(VERSION).oci.tar affinity-extender.cdx.json clusterload.cdx.json affinity-extender-$(VERSION).tgz affinity-extender.svg \
-  affinity_extender-$(VERSION)-py3-none-any.whl clusterload-$(VERSION)-py3-none-any.whl affinity.yaml \
+  affinity_extender-$(OF_WHEELS)-py3-none-any.whl clusterload-$(OF_WHEELS)-py3-none-any.whl affinity.yaml \
   $(foreach platform,linux-amd64 linux-arm64 darwin-amd64 darwin-arm64,kubectl-affinity-$(platform).tar.gz)
 
 ifeq ($(origin VERSION),command line)

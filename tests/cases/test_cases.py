@@ -394,7 +394,7 @@ CASES: list[tuple[str, int, tuple[str, ...]]] = [
     ),
     (
         "simulate -f class.yaml --cluster prio.yaml",
-        0,
+        4,
         ("the PriorityClass that default/w-new-1 asks for is not known", "makes no such pod"),
     ),
 ]

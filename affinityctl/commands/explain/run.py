@@ -26,10 +26,10 @@ from affinityctl.reading.chosen_pods import (
 )
 from affinityctl.reading.cluster import cluster_with_nodes
 from affinityctl.reading.limit_ranges import limit_ranges
-from affinityctl.reading.manifests import read_manifests
+from affinityctl.reading.manifests import Manifests, read_manifests
 from affinityctl.reading.priorities import priority_classes
 from affinityctl.reading.whole_pods import WholePodReader
-from affinityctl.scheduler.judging import EXIT, Judging, judging, note_ignored_rules
+from affinityctl.scheduler.judging import EXIT, judging, note_ignored_rules
 from affinityctl.scheduler.profiles import preemption
 from affinityctl.terminal.printing import (
     INDENT,
@@ -132,11 +132,14 @@ def _read(
     # A manifest that cannot be read is said before a large cluster is.
     by = judging(flags.config, flags.scheduler_config)
     pods = WholePodReader(by.gates)
-    manifests = [] if flags.filename is None else _manifests(flags, pods, by)
+    manifests = None if flags.filename is None else _manifests(flags, pods)
     adding = (priority_classes(pods.priorities), limit_ranges(pods.limits))
-    state, _ = cluster_with_nodes(flags, pods, *(adding if manifests else ()), by=by)
-    # Once more, as what is added to them is known with the cluster.
-    given = [read_manifest(*each, pods) for each in manifests]
+    cluster = cluster_with_nodes(flags, pods, *(adding if manifests else ()), by=by)
+    state, given = cluster.state, list[Pod]()
+    if manifests is not None:
+        manifests.apply(cluster, verbose=flags.verbose)
+        # Once more, as what is added to them is known with the cluster.
+        given = [read_manifest(*each, pods) for each in manifests.found]
     note_ignored_rules(state)
     names = list(state.nodes) if flags.node is None else [_node(state, flags.node)]
 
@@ -197,26 +200,19 @@ def _survey(
     return _worst(EXIT[each] for each in verdicts)
 
 
-def _manifests(
-    flags: argparse.Namespace, pods: WholePodReader, by: Judging
-) -> list[tuple[str, bytes]]:
+def _manifests(flags: argparse.Namespace, pods: WholePodReader) -> Manifests[tuple[str, bytes]]:
     """Return manifests that can be read, with their kinds."""
     path = flags.filename
-
-    def also(kind: str, raw: bytes) -> None:
-        by.selectors.take(kind, raw)
-        pods.take(kind, raw)
 
     def readable(kind: str, raw: bytes) -> tuple[str, bytes]:
         read_manifest(kind, raw, pods)
         return kind, raw
 
-    found, passed = read_manifests(path, KINDS, flags.namespace, readable, also)
-    if not found:
-        what = str(passed) or "nothing in it"
+    given = read_manifests(path, KINDS, flags.namespace, readable)
+    if not given.found:
+        what = given.nothing() or "nothing in it"
         raise ClusterFileError(f"{path}: {what}; expected a Pod, Deployment or the like")
-    passed.note(path, verbose=flags.verbose)
-    return found
+    return given
 
 
 def _node(state: ClusterState, name: str) -> str:

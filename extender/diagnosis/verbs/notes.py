@@ -10,7 +10,6 @@ from itertools import chain, islice
 from typing import Final
 
 from extender.core.cluster.state import ClusterState
-from extender.core.errors import bounded
 from extender.core.model.exclusive import unwritten
 from extender.core.model.labels import (
     TEMPLATE_HASH,
@@ -37,7 +36,7 @@ from extender.core.model.workload import DAEMON_SET, MARKS
 from extender.core.verbs.plugins import MAX_NODE_SCORE
 from extender.core.verbs.rules import MOST_LOOKED_AT, Refusal, Rule
 from extender.diagnosis.verbs.explanation import MOST_BLOCKERS, Explanation, TermFacts, event_of
-from extender.diagnosis.verbs.filters import DELETED, GATES, NO_NODE, OTHER_SCHEDULER
+from extender.diagnosis.verbs.filters import DELETED, GATES, NO_NODE, OTHER_SCHEDULER, no_class
 from extender.diagnosis.verbs.node_room import named_node, of_condition
 from extender.diagnosis.verbs.telling import quoted, waits_for
 from extender.diagnosis.verbs.topology_spread import SkewRule
@@ -582,13 +581,8 @@ def _preempted(explanation: Explanation) -> Iterator[Note]:
 
 def _evicts_none(state: ClusterState, explanation: Explanation) -> Iterator[Note]:
     spec = explanation.pod.spec
-    if spec.priority_class:
-        name = bounded(spec.priority_class, _LONGEST_NAME)
-        yield Note(
-            "noPriorityClass",
-            f"no PriorityClass {name} is known, so that the priority counts as 0; an API server "
-            "that has none refuses the pod",
-        )
+    if spec.priority_class and not explanation.fits:
+        yield Note("noPriorityClass", no_class(spec.priority_class))
     if explanation.fits or explanation.pod.node is not None or spec.may_preempt:
         return
     if state.has_less_important(spec.priority):
