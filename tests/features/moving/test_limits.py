@@ -72,6 +72,18 @@ def test_a_rest_between_trials_is_no_longer_than_the_longest_whatever_is_written
     assert failed.trials == (max(age, 0.0), trials)
 
 
+def test_a_rest_between_trials_is_no_longer_than_the_longest_however_many_there_were() -> None:
+    clock = Clock(1_000_000.0)
+    failed = FailedMoves(clock)
+    failed.inherit([(f"space{number}", 0.0, True) for number in range(MOST)], (0.0, 0))
+    for trials in range(1, 2 * MOST_TRIALS):
+        failed.tried({})
+        rest = failed.stops("another", {})
+        assert rest is not None
+        shortest = REST_SECONDS * min(1 + trials, MOST_TRIALS)
+        assert shortest <= rest <= 2 * shortest
+
+
 def test_each_namespace_rests_after_its_own_attempt() -> None:
     clock = Clock(100.0)
     fruitless = Fruitless(clock)
@@ -147,3 +159,14 @@ def test_when_evictions_pause(
     breaker = CircuitBreaker(0.1, lambda: 100)
     breaker.look(going, acknowledged)
     assert (breaker.pauses.all, {*breaker.pauses.namespaces}) == (everywhere, alone)
+
+
+@pytest.mark.parametrize(
+    ("pods", "allowed"), [(0, 1), (9, 1), (10, 1), (19, 1), (20, 2), (100, 10)]
+)
+def test_a_single_pod_is_never_too_many(pods: int, allowed: int) -> None:
+    breaker = CircuitBreaker(0.1, lambda: pods)
+    assert breaker.allowed == allowed
+    assert not breaker.judge({"a": allowed // 2, "b": allowed - allowed // 2}, 0).all
+    more = breaker.judge({"a": 1, "b": allowed}, 0)
+    assert more.all or more.namespaces
