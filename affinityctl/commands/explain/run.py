@@ -13,6 +13,7 @@ from typing import Protocol
 
 import msgspec
 
+from affinityctl.commands.explain.making import is_superseded, not_made
 from affinityctl.commands.explain.waiting import MOST_KINDS, Waiting, alike
 from affinityctl.commands.explain.waiting import write as write_waiting
 from affinityctl.commands.explain.watching import Looked, require_one, until_changed, watch
@@ -31,6 +32,7 @@ from affinityctl.reading.priorities import priority_classes
 from affinityctl.reading.whole_pods import WholePodReader
 from affinityctl.scheduler.judging import EXIT, judging, note_ignored_rules
 from affinityctl.scheduler.profiles import preemption
+from affinityctl.scheduler.volumes.attaching import not_started
 from affinityctl.terminal.printing import (
     INDENT,
     columns,
@@ -136,6 +138,7 @@ def _read(
     adding = (priority_classes(pods.priorities), limit_ranges(pods.limits))
     cluster = cluster_with_nodes(flags, pods, *(adding if manifests else ()), by=by)
     state, given = cluster.state, list[Pod]()
+    workloads = cluster.workloads.found if flags.cluster else None
     if manifests is not None:
         manifests.apply(cluster, verbose=flags.verbose)
         # Once more, as what is added to them is known with the cluster.
@@ -161,6 +164,9 @@ def _read(
             now=now,
         )
         found = explanation_of(state, question)
+        found.unknown = [*found.unknown, *not_started(state, pod, found.fits)]
+        found.held = [*found.held, *not_made(state, pod, workloads or {})]
+        found.superseded = is_superseded(pod, workloads or {})
         if flags.node is None and not found.fits:
             in_force = state.in_force(found.pod)
             found.preemption = preemption(state, in_force, by.profile, lambda: 0.0)

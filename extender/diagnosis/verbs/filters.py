@@ -44,6 +44,8 @@ GATES: Final = "schedulingGates"
 OTHER_SCHEDULER: Final = "schedulerName"
 NO_NODE: Final = "nodeName"
 DELETED: Final = "deletionTimestamp"
+ORDER: Final = "podManagementPolicy"
+PAUSED: Final = "paused"
 MOST_BYTES: Final = 1000
 """Bytes of names that the author of a pod chooses."""
 OWN_SPREAD: Final = PodTopologySpread()

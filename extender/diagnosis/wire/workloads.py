@@ -120,6 +120,7 @@ class WorkloadStatus(msgspec.Struct):
     desiredNumberScheduled: _Number | None = None
     succeeded: _Number | None = None
     completionTime: str | None = None
+    updateRevision: str | None = None
     conditions: msgspec.Raw = NULL
 
 
