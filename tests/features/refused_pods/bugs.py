@@ -228,7 +228,7 @@ BUGS: Final = (
         "features.refused_pods.preemption",
         "busy = len(self._records.begun) >= MOST_ACTIVE or self._state.stale is not None",
         "busy = self._state.stale is not None",
-        "features/refused_pods/test_preemption_places.py::test_only_so_many_pods_have_others_evicted_at_a_time",
+        "features/refused_pods/test_preemption_places.py::test_a_bounded_number_of_pods_has_others_evicted_at_a_time",
     ),
     Bug(
         "what filter said in an earlier cycle counts for preempt",

@@ -69,7 +69,7 @@ async def test_hints_beyond_the_limits_come_later(limits: dict[str, Any]) -> Non
 @pytest.mark.parametrize(
     "happens",
     [
-        pytest.param(lambda rig: show(rig.state, "two", "a"), id="somebody nominates it"),
+        pytest.param(lambda rig: show(rig.state, "two", "a"), id="another writer nominates it"),
         pytest.param(
             lambda rig: rig.state.upsert_pod(model_pod(TWO.on("b"))), id="the watch shows it bound"
         ),

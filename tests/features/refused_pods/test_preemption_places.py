@@ -53,7 +53,7 @@ async def test_no_node_is_nominated_for_a_pod_that_needs_none_once_hints_have_gi
     assert rig.evicted() == []
 
 
-async def test_only_so_many_pods_have_others_evicted_at_a_time(
+async def test_a_bounded_number_of_pods_has_others_evicted_at_a_time(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(preemption, "MOST_ACTIVE", 1)
