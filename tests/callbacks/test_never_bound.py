@@ -255,6 +255,48 @@ async def test_one_wait_for_many_pods_costs_their_namespace_one_wait() -> None:
     assert budget._debts == {"web": pytest.approx(0.001)}
 
 
+@pytest.mark.parametrize("asked", [False, True], ids=["after a rest", "asked about all the time"])
+def test_what_is_forgiven_is_of_debts_that_there_were(*, asked: bool) -> None:
+    clock = Clock(100.0)
+    budget = WaitBudget(clock)
+    for _ in range(3):
+        for _ in range(1_000):
+            clock.now += 1.0
+            if asked:
+                assert budget.allows(a_pod("one", "web"))
+        budget.charge({"web": BURST_SECONDS + 1.0})
+        for seconds, allowed in ((0.0, False), (REST + 0.9, False), (0.2, True)):
+            clock.now += seconds
+            assert budget.allows(a_pod("one", "web")) is allowed
+
+
+@pytest.mark.parametrize(
+    ("spaces", "debts"),
+    [
+        pytest.param(("web", "shop"), {"web": 0.3, "shop": 0.3}, id="each of its own"),
+        pytest.param(("web", "web"), {"web": 0.5}, id="both of one"),
+    ],
+)
+def test_a_pod_costs_as_much_of_a_wait_as_it_was_in_flight(
+    spaces: tuple[str, str], debts: dict[str, float]
+) -> None:
+    """The first one's time is over before the wait is, and the second one comes in between."""
+    first, second = (a_pod(name, space) for name, space in zip(("1", "2"), spaces, strict=True))
+
+    async def play() -> dict[str, float]:
+        budget = WaitBudget(now)
+        in_flight = InFlightPods(
+            lambda *_: True, known=lambda each: each, budget=budget, hold=0.5, clock=now
+        )
+        in_flight.add(first)
+        await asyncio.sleep(0.2)
+        get_running_loop().call_later(0.2, in_flight.add, second)
+        assert await in_flight.wait_for(a_pod("next", "other")) == pytest.approx(0.5, abs=0.01)
+        return budget._debts
+
+    assert simulate(play()) == pytest.approx(debts, abs=0.01)
+
+
 async def test_a_pod_that_is_deleted_before_it_is_bound_costs_what_was_waited_for_it() -> None:
     clock, shown = Clock(100.0), {"stuck": a_pod("stuck", "web")}
     budget = WaitBudget(clock)

@@ -25,8 +25,10 @@ from extender.core.wire.manifests import EXCLUSIVE_ANNOTATION
 from extender.core.wire.node_selection import read_node_selection
 from extender.diagnosis.verbs.explain import explanation_of
 from extender.diagnosis.verbs.explanation import MOST_BLOCKERS, Question
+from extender.diagnosis.verbs.node_room import NodeUnschedulable
 from extender.diagnosis.verbs.notes import notes
 from extender.diagnosis.verbs.telling import summary
+from extender.diagnosis.verbs.waiting import bottleneck
 from tests import builders, strategies
 from tests.annotating import split
 from tests.builders import HOST, model_pod, selector, state_of, term
@@ -199,6 +201,68 @@ def test_all_pods_in_the_way_are_counted_and_ten_are_named(shared: bool, theirs:
     names = [pod.key for pod in refusal.pods]
     assert (len({*names}), names) == (MOST_BLOCKERS, sorted(names))
     assert {*names} <= {"default/bound-soon", *(f"default/web-{n}" for n in range(12))}
+
+
+@pytest.mark.parametrize("shared", [False, True], ids=["a node alone", "two nodes in a domain"])
+@pytest.mark.parametrize("theirs", [False, True], ids=["own rule", "rule of placed pods"])
+def test_of_very_many_pods_in_the_way_those_of_the_own_namespace_are_named(
+    *, shared: bool, theirs: bool
+) -> None:
+    """Whatever the others are called."""
+    nodes = [builders.node("a", {HOST: "h"}), builders.node("b", {HOST: "h" if shared else "b"})]
+    apart = term(HOST, selector(app="web"), namespaceSelector={})
+    web, new = builders.pod("web").labels(app="web"), builders.pod("new").labels(app="web")
+    placed = web.anti_affinity(apart) if theirs else web
+    spaces = {"aaa": 12, "default": 3, "zzz": 12}
+    others = [
+        strategies.named(placed, f"web-{n}", space).on("a")
+        for space, number in spaces.items()
+        for n in range(number)
+    ]
+    state = state_of(nodes, [builders.namespace(space) for space in spaces], others)
+    asked = model_pod(new if theirs else new.anti_affinity(apart))
+    found = explanation_of(state, Question(asked, ["a", "b"], [InterPodAffinity()]))
+    (refusal,) = found.refusals
+    names = [pod.key for pod in refusal.pods]
+    assert (refusal.count, len(names), names) == (27, MOST_BLOCKERS, sorted(names))
+    assert {f"default/web-{n}" for n in range(3)} <= {*names}
+
+
+CLOSED = ["c", "d", "e"]
+"""Three nodes that are not for the pod anyway."""
+
+
+@pytest.mark.parametrize("why", ["they are cordoned", "it does not ask for them"])
+@pytest.mark.parametrize(
+    ("names", "expected"),
+    [
+        pytest.param(["a", "b", *CLOSED], ("anti-affinity", 2), id="two others"),
+        pytest.param(["a", *CLOSED], ("anti-affinity", 1), id="one other"),
+        pytest.param(CLOSED, (None, 3), id="no others"),
+    ],
+)
+def test_nodes_that_are_not_for_a_pod_hide_no_rule_however_many_they_are(
+    names: list[str], expected: tuple[str | None, int], why: str
+) -> None:
+    cordons = why == "they are cordoned"
+    nodes = []
+    for name in names:
+        made = builders.node(name, {HOST: name, "disk": "hdd" if name in CLOSED else "ssd"})
+        if cordons and name in CLOSED:
+            made = {**made, "spec": {"unschedulable": True}}
+        nodes.append(made)
+    web = builders.pod("web").labels(app="web")
+    there = [strategies.named(web, f"web-{name}", "default").on(name) for name in names[:2]]
+    there = [each for each in there if each["spec"]["nodeName"] not in CLOSED]
+    new = builders.pod("new").anti_affinity(term(HOST, selector(app="web")))
+    new = new if cordons else new.selects(disk="ssd")
+    plugins = [NodeUnschedulable(), NodeSelectionPlugin(), InterPodAffinity()]
+    found = explanation_of(state_of(nodes, [], there), Question(model_pod(new), names, plugins))
+    limit = bottleneck(found)
+    assert limit is not None
+    what, refused = expected
+    assert limit.refused == refused
+    assert ("anti-affinity" in limit.what) is (what is not None)
 
 
 RACK = "rack"

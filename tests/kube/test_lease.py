@@ -96,6 +96,31 @@ async def step(lease: Lease) -> bool:
     return await lease._attempt()
 
 
+@pytest.mark.parametrize("seconds", [0.0, 1.5], ids=["at once", "slowly"])
+async def test_the_lead_counts_from_when_it_was_asked_for_however_long_the_answer_takes(
+    client: ApiClient,
+    server: Server,
+    clock: Clock,
+    monkeypatch: pytest.MonkeyPatch,
+    seconds: float,
+) -> None:
+    keep = server.keep
+
+    def keep_late(lease: dict[str, Any]) -> web.Response:
+        clock.now += seconds
+        return keep(lease)
+
+    monkeypatch.setattr(server, "keep", keep_late)
+    one = replica(client, "one", clock)
+    for _ in ("taken", "renewed", "renewed again"):
+        began = clock.now
+        assert await step(one)
+        clock.now = began + LEASE.valid - 0.01
+        assert one.leads
+        clock.now = began + LEASE.valid
+        assert not one.leads
+
+
 async def test_the_first_one_leads_and_the_second_waits_until_nobody_renews(
     client: ApiClient, server: Server, clock: Clock
 ) -> None:

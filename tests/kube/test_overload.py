@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
+from contextlib import suppress
 
 import pytest
 
@@ -70,6 +71,24 @@ def test_all_flows_together_keep_to_the_total() -> None:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+
+    run_virtually(main())
+
+
+@pytest.mark.parametrize("rest", [0.5, 5.0, 3600.0])
+def test_however_long_nothing_was_sent_no_more_goes_at_once_than_the_burst(rest: float) -> None:
+    async def main() -> None:
+        control = FlowControl(QPS, BURST, Timing(clock=asyncio.get_running_loop().time))
+        left = float(BURST)
+        for _ in range(3):
+            went = 0
+            for flow in [*Flow] * BURST:
+                with suppress(ThrottledError):
+                    await control.admit(flow, 0.0)
+                    went += 1
+            assert went == pytest.approx(left, abs=len(Flow))
+            await asyncio.sleep(rest)
+            left = min(rest * QPS, BURST)
 
     run_virtually(main())
 

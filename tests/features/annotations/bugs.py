@@ -295,4 +295,34 @@ BUGS: Final = (
         "                gone[pod.uid] = pod\n",
         "features/annotations/test_limits.py::test_own_preemption_spares_as_many_as_there_is_room_for_beside_a_limit",
     ),
+    Bug(
+        "a record that another replica has made is written over",
+        "features.annotations.recording",
+        "if pod is None or not pod.status.judged or pod.status.record:",
+        "if pod is None or not pod.status.judged:",
+        "features/annotations/test_recording.py::test_what_happens_before_a_record_is_tried_again_ends_that",
+    ),
+    Bug(
+        "of several limits the first says how far rules reach",
+        "features.annotations.scope",
+        "all(limit.reaches_out(owner) for limit in self.limits)",
+        "all(limit.reaches_out(owner) for limit in self.limits[:1])",
+        "features/annotations/test_limits.py::test_a_limit_that_reaches_no_other_namespace_counts_in_that_of_the_nominated_pod",
+    ),
+    Bug(
+        "in assist, rules of specs spare other revisions",
+        "features.annotations.scope",
+        'marks = {REVISIONS: "", OF_SPECS: ""} if self._of_specs else {REVISIONS: ""}',
+        'marks = {REVISIONS: "", OF_SPECS: ""}',
+        "features/annotations/test_scope.py::test_in_a_chosen_namespace_revisions_are_spared_by_the_rules_that_are_ours",
+    ),
+    Bug(
+        "pods that hold domains count in the first of them",
+        "features.annotations.rules",
+        "            more = {each for each, some in there.items() if _is_full(state, "
+        "limit, each, some)}",
+        "            more = {each for each, some in [*there.items()][:1] if "
+        "_is_full(state, limit, each, some)}",
+        "features/annotations/test_limits.py::test_pods_that_hold_domains_count_in_each_of_these_for_each_limit",
+    ),
 )

@@ -312,13 +312,44 @@ class Inside:
         return namespace, ""
 
 
-def test_a_limit_that_reaches_no_other_namespace_counts_in_that_of_the_nominated_pod() -> None:
+class Outside(Inside):
+    """Keeps none."""
+
+    def reaches_out(self, namespace: str) -> bool:
+        return not super().reaches_out(namespace)
+
+
+@pytest.mark.parametrize(
+    "limits",
+    [
+        pytest.param((Inside(),), id="one"),
+        pytest.param((Inside(), Outside()), id="the first of two"),
+        pytest.param((Outside(), Inside()), id="the last of two"),
+    ],
+)
+def test_a_limit_that_reaches_no_other_namespace_counts_in_that_of_the_nominated_pod(
+    limits: tuple[Inside, ...],
+) -> None:
     held = limited(pod("held").nominated("c").priority(9), 0, namespaceSelector={})
     state = state_of(NODES, [namespace("default"), namespace("other")], [held])
-    state.scope.limits = (Inside(),)
+    state.scope.limits = limits
     for space, expected in (("default", {"c": THEIRS}), ("other", {})):
         incoming = pod("new", space).labels(app="web")
         assert actual_refusals(state, incoming, NAMES, plugins=LIMITS) == expected
+
+
+@pytest.mark.parametrize("keys", [(ZONE,), (HOST, ZONE), (ZONE, HOST)], ids=str)
+def test_pods_that_hold_domains_count_in_each_of_these_for_each_limit(
+    keys: tuple[str, ...],
+) -> None:
+    there = [web(f"held-{on}").nominated(on).priority(9) for on in ("a", "c")]
+    terms = [term(key, WEB, maxMatchingPods=1) for key in keys]
+    incoming = annotated(web("new"), {"podAntiAffinity": {REQUIRED: terms}})
+    state = state_of(NODES, [], there)
+    for each in map(model_pod, there):
+        state.expect_nomination(each, str(each.status.nominated), 1.0, held=True)
+    found = actual_refusals(state, incoming, NAMES, plugins=LIMITS)
+    assert found == dict.fromkeys("abc", OWN)
 
 
 @pytest.mark.parametrize("moves", [False, True])

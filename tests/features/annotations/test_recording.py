@@ -22,7 +22,7 @@ from tests.builders import HOST, Pod, model_pod, pod, selector, term
 from tests.wired import context_over
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Callable
 
 RULES = {"podAntiAffinity": {REQUIRED: [term(HOST, selector(app="batch"))]}}
 RULED = annotated(pod("ruled"), RULES)
@@ -137,6 +137,53 @@ async def test_a_record_that_failed_is_tried_again(
         await rig.until(3)
         assert rig.written == [("default/ruled", digest_of(RULED))] * 3
     assert "the right to patch pods/status: timeout" in caplog.text
+
+
+@pytest.mark.parametrize(
+    "happens",
+    [
+        pytest.param(
+            lambda state: state.upsert_pod(model_pod(stored(Pod(RULED).on("a"), RULED))),
+            id="another replica has made it",
+        ),
+        pytest.param(
+            lambda state: state.remove_pod("default/ruled", model_pod(Pod(RULED)).uid),
+            id="the pod is gone",
+        ),
+        pytest.param(
+            lambda state: state.upsert_pod(model_pod(stored(Pod(RULED).uid("new").on("a")))),
+            id="another pod has its name",
+        ),
+    ],
+)
+async def test_what_happens_before_a_record_is_tried_again_ends_that(
+    monkeypatch: pytest.MonkeyPatch, happens: Callable[[ClusterState], None]
+) -> None:
+    again: list[Callable[[], object]] = []
+    add = WorkQueue.add_after
+
+    def add_after(queue: Any, item: Any, seconds: float, *more: Any) -> Any:
+        if not seconds:
+            return add(queue, item, 0.0, *more)
+        again.append(lambda: add(queue, item, 0.0))
+        return True
+
+    monkeypatch.setattr(WorkQueue, "add_after", add_after)
+    async with recorded() as rig:
+        rig.failures = ["timeout"]
+        rig.ask(Pod(RULED))
+        rig.show(Pod(RULED).on("a"))
+        await rig.until(1)
+        for _ in range(5):
+            await asyncio.sleep(0)
+        happens(rig.state)
+        (try_again,) = again
+        try_again()
+        other = annotated(pod("last"), RULES)
+        rig.ask(Pod(other))
+        rig.show(Pod(other).on("a"))
+        await rig.until(2)
+    assert [key for key, _ in rig.written] == ["default/ruled", "default/last"]
 
 
 @pytest.mark.parametrize("failure", ["403: forbidden", RuntimeError("a bug")], ids=str)

@@ -105,4 +105,21 @@ BUGS: Final = (
         "                break\n",
         "features/audit/test_part.py::test_a_round_goes_on_after_what_is_wrong",
     ),
+    Bug(
+        "pods by class on a node that is gone are not audited",
+        "features.audit.recount",
+        "    names = iter({**dict.fromkeys(state.nodes), "
+        "**dict.fromkeys(state.node_resources.in_use)})\n"
+        "    while some := list(islice(names, AUDITED_NODES)):\n        sound",
+        "    names = iter(list(state.nodes))\n"
+        "    while some := list(islice(names, AUDITED_NODES)):\n        sound",
+        "features/audit/test_recount.py::test_what_is_wrong_is_noticed_on_nodes_that_are_gone_as_well",
+    ),
+    Bug(
+        "one term of several is audited",
+        "features.audit.recount",
+        "        yield from _audit_terms(state, together)\n",
+        "        yield from _audit_terms(state, together[:1])\n",
+        "features/audit/test_recount.py::test_what_is_wrong_is_noticed_whichever_of_several_it_is",
+    ),
 )

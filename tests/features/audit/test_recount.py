@@ -82,6 +82,84 @@ def test_a_wrong_counter_is_named() -> None:
     assert "web" in of_matches
 
 
+def rich_state() -> ClusterState:
+    """Build a state with several of all that is counted."""
+    nodes = [node(f"n{number}", {ZONE: f"z{number}"}) for number in range(3)]
+    pods = []
+    for number in range(3):
+        mine = selector(app=f"app{number}")
+        made = pod(f"p{number}").labels(app=f"app{number}").requests(cpu="1")
+        pods.append(made.anti_affinity(term(ZONE, mine)).on(f"n{number}"))
+        pods.append(pod(f"w{number}").nominated(f"n{number}"))
+    state = state_of(nodes, [], pods)
+    for number in range(3):
+        near = pod("new").affinity(term(ZONE, selector(app=f"app{number}")))
+        state.prefilter_state(model_pod(near).pod_class)
+    return state
+
+
+@pytest.mark.parametrize("which", range(3))
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        pytest.param(
+            lambda state, which: [*state.existing_terms][which].owners.counts.clear(), id="a term"
+        ),
+        pytest.param(
+            lambda state, which: [*state.matching_sets][which].table.counts.clear(), id="a set"
+        ),
+        pytest.param(
+            lambda state, which: state.node_resources.used(f"n{which}").update(cpu=7), id="room"
+        ),
+        pytest.param(
+            lambda state, which: state.nominated._shown.pop(f"default-w{which}"),
+            id="a nomination that the watch shows",
+        ),
+        pytest.param(
+            lambda state, which: state.nominated._nominated.pop(f"default-w{which}"),
+            id="a nomination that counts",
+        ),
+        pytest.param(
+            lambda state, which: state.nominated._on.pop(f"n{which}"), id="a nomination by its node"
+        ),
+        pytest.param(
+            lambda state, which: [*state.placed_classes][which].on_nodes.update({which: 2}),
+            id="a class",
+        ),
+    ],
+)
+def test_what_is_wrong_is_noticed_whichever_of_several_it_is(
+    spoil: Callable[[ClusterState, int], object], which: int
+) -> None:
+    state = rich_state()
+    assert {*audit(state)} == {None}
+    spoil(state, which)
+    assert {*audit(state)} != {None}
+
+
+@pytest.mark.parametrize("is_gone", [False, True], ids=["a node", "a node that is gone"])
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        pytest.param(lambda state: state.node_resources.used("n1").update(cpu=7), id="room"),
+        pytest.param(
+            lambda state: state.node_resources.use_ports("n1", (HostPort("", "TCP", 80),), 1),
+            id="ports",
+        ),
+        pytest.param(lambda state: [*state.placed_classes][1].on_nodes.update({1: 2}), id="pods"),
+    ],
+)
+def test_what_is_wrong_is_noticed_on_nodes_that_are_gone_as_well(
+    spoil: Callable[[ClusterState], object], *, is_gone: bool
+) -> None:
+    state = rich_state()
+    if is_gone:
+        state.remove_node("n1")
+    assert {*audit(state)} == {None}
+    spoil(state)
+    assert {*audit(state)} != {None}
+
+
 def wide_state(replicas: int) -> ClusterState:
     """Build the same with a replica on each of many nodes."""
     nodes = [node(f"n{number}", {ZONE: f"z{number % 3}"}) for number in range(replicas)]

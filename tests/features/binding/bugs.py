@@ -198,4 +198,25 @@ BUGS: Final = (
         "while waited_for and any(each.under_way for each in waited_for):",
         "features/binding/test_binds.py::test_of_several_pods_that_would_do_the_first_to_be_bound_is_enough",
     ),
+    Bug(
+        "who waits for company does not hear that a bind is in doubt",
+        "core.cluster.state",
+        "            self.version += reservation.confirmed\n",
+        "",
+        "features/binding/test_rules.py::test_whom_a_pod_waits_for_is_what_is_found_anew_whatever_has_happened",
+    ),
+    Bug(
+        "no time is left for a bind once it is known where the API server stands",
+        "features.binding.binds",
+        "async with asyncio.timeout(deadline - LOOK_SECONDS - self._clock()):",
+        "async with asyncio.timeout(deadline - self._clock()):",
+        "features/binding/test_binds.py::test_whatever_a_bind_waits_for_time_is_left_to_send_it_and_to_read_it_back",
+    ),
+    Bug(
+        "a bind of a gang waits for its company until no time is left",
+        "features.binding.binds",
+        "unsupported = await self._unsupported(seen.pod, node, deadline)\n",
+        "unsupported = await self._unsupported(seen.pod, node, deadline + LOOK_SECONDS)\n",
+        "features/binding/test_binds.py::test_whatever_a_bind_waits_for_time_is_left_to_send_it_and_to_read_it_back",
+    ),
 )

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from functools import partial
+from types import SimpleNamespace
 from typing import Any
 
 import orjson
@@ -937,6 +938,43 @@ async def test_where_the_server_does_not_say_it_in_time_nothing_is_bound(
         await aiohttp_client(rig.app), ONE, "a"
     )
     assert rig.api.bound == []
+
+
+class AtOnce(Hook):
+    """A company in which each bind is decided by itself."""
+
+    def has(self, pod: ModelPod) -> bool:
+        return pod.key == "default/near"
+
+    async def decide(self, pod: ModelPod, attempt: Attempt) -> str | None:
+        assert self.has(pod)
+        assert attempt.stands()
+        return None
+
+
+@pytest.mark.parametrize(
+    "what", ["where the server stands", "the pod that it must be near", "that one, in a gang"]
+)
+async def test_whatever_a_bind_waits_for_time_is_left_to_send_it_and_to_read_it_back(
+    monkeypatch: pytest.MonkeyPatch, what: str
+) -> None:
+    waits: list[float] = []
+
+    def over_soon(seconds: float) -> asyncio.Timeout:
+        waits.append(seconds)
+        return asyncio.timeout(min(seconds, 0.01))
+
+    theirs = SimpleNamespace(timeout=over_soon, Event=asyncio.Event)
+    monkeypatch.setattr(binds, "asyncio", theirs)
+    never = Broken(asyncio.Event().wait)
+    rig = BindRig(ONE, NEAR, picture=never if what.startswith("where") else STILL)
+    rig.binds._company = AtOnce() if what.endswith("gang") else None
+    rig.state.reserve(model_pod(ONE), "a", 180.0)
+    answer = orjson.loads(await rig.binds.answer(orjson.dumps(binding(NEAR, "a"))))
+    assert answer["Error"] != ""
+    assert rig.api.bound == []
+    assert waits
+    assert max(waits) <= ANSWER_SECONDS - LOOK_SECONDS
 
 
 async def test_a_cluster_from_a_file_binds_nothing() -> None:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from extender.core.cluster.ledgers.reservations import Reservation
+from extender.core.cluster.ledgers.reservations import Claim, Reservation
 from extender.core.cluster.state import ClusterState
 from extender.core.model.verdict import Reason
 from extender.core.verbs.filtering import concerned
@@ -19,6 +20,7 @@ from tests.annotating import REQUIRED, annotated
 from tests.builders import (
     ZONE,
     Pod,
+    model_node,
     model_pod,
     namespace,
     node,
@@ -175,6 +177,79 @@ def test_who_needs_no_company_is_not_found_out_again_while_nothing_changes(
     state.settle(claim.reservation.pod, "b", 1)
     support.changed()
     assert [each.pod.key for each in support.of(model_pod(two), "a")] == ["default/one"]
+
+
+class Company:
+    """Pods that may be near each other, and what may happen to them."""
+
+    def __init__(self, seed: int) -> None:
+        self.chance = random.Random(seed)
+        self.state = cluster()
+        self.support = Support(self.state, AFFINITY)
+        rule = term(ZONE, WEB)
+        self.pods = [pod(f"web{n}").labels(app="web") for n in range(3)]
+        self.asking = [pod("worker").affinity(rule), self.pods[0].affinity(rule)]
+        self.claims: list[Claim] = []
+        self.now = 0.0
+        self.events: list[Callable[[], None]] = [
+            *(self.reserve, self.reserve, self.refuse, self.end_unclear, self.bind, self.doubt),
+            *(self.show, self.delete, self.relabel, self.expire),
+        ]
+
+    def any_pod(self) -> Pod:
+        return self.chance.choice(self.pods)
+
+    def reserve(self) -> None:
+        asked = model_pod(self.any_pod())
+        if self.state.pod(asked.key, asked.uid) is None:
+            place = self.chance.choice("ab")
+            self.claims.append(self.state.reserve(asked, place, self.now + 5))
+
+    def refuse(self) -> None:
+        for claim in self.claims[:1]:
+            self.state.release(claim)
+        del self.claims[:1]
+
+    def end_unclear(self) -> None:
+        for claim in self.claims[:1]:
+            self.state.hold(claim, self.now + 5)
+
+    def bind(self) -> None:
+        for claim in self.claims[:1]:
+            placed = claim.reservation.pod
+            self.state.hold(claim, self.now + 5)
+            self.state.settle(placed, placed.node, self.now + 5)
+            self.support.changed()
+
+    def doubt(self) -> None:
+        for each in self.pods:
+            self.state.doubt_bind(model_pod(each))
+
+    def show(self) -> None:
+        self.state.upsert_pod(model_pod(self.any_pod().on(self.chance.choice("ab"))))
+
+    def delete(self) -> None:
+        gone = model_pod(self.any_pod())
+        self.state.remove_pod(gone.key, gone.uid)
+
+    def relabel(self) -> None:
+        self.state.upsert_node(model_node(node("b", {ZONE: self.chance.choice("ab")})))
+
+    def expire(self) -> None:
+        self.now += 3
+        self.state.expire(self.now)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_whom_a_pod_waits_for_is_what_is_found_anew_whatever_has_happened(seed: int) -> None:
+    it = Company(seed)
+    for _ in range(80):
+        it.chance.choice(it.events)()
+        for asking in map(model_pod, it.asking):
+            for place in "ab":
+                anew = unconfirmed_support(it.state, asking, place, AFFINITY)
+                others = [each for each in anew if each.pod.uid != asking.uid]
+                assert it.support.of(asking, place) == others
 
 
 def test_a_place_reserved_for_one_pod_is_company_to_the_next_like_it() -> None:

@@ -256,4 +256,32 @@ BUGS: Final = (
         "rule = affinity.required_anti",
         "features/groups/test_annotated.py::test_a_limit_of_one_member_speaks_of_another",
     ),
+    Bug(
+        "a gang is not looked at while it lacks any",
+        "features.groups.gangs",
+        "max(1, (lacking - len(keys)) // 2)",
+        "max(1, lacking - len(keys))",
+        "features/groups/test_gangs.py::test_a_gang_whose_others_get_their_places_meanwhile_is_looked_at_halfway",
+    ),
+    Bug(
+        "a gang with refused members waits for the whole group",
+        "features.groups.gangs",
+        "max(1, min(to_come, len(here) // 8))",
+        "max(1, to_come)",
+        "features/groups/test_gangs.py::test_a_gang_that_lacks_one_is_looked_at_again_when_a_few_more_have_come",
+    ),
+    Bug(
+        "of the rules of several members that follow the first is looked at",
+        "features.groups.annotated",
+        "for rule, owners in near.items()\n        if",
+        "for rule, owners in [*near.items()][:1]\n        if",
+        "features/groups/test_annotated.py::test_whichever_of_several_rules_speaks_of_another_entangles_them",
+    ),
+    Bug(
+        "of several terms of one member the first is looked at",
+        "features.groups.annotated",
+        "        for rule, owners in apart.items()\n        for term in rule\n",
+        "        for rule, owners in apart.items()\n        for term in rule[:1]\n",
+        "features/groups/test_annotated.py::test_whichever_of_several_rules_speaks_of_another_entangles_them",
+    ),
 )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import permutations
+
 import pytest
 
 from extender.core.cluster.state import ClusterState
@@ -114,6 +116,40 @@ def test_which_groups_are_left_alone(asked: Pod, there: list[Pod], expected: boo
     assert (entangled(state, model_pod(moved(asked))) is not None) is expected
     state = state_of(NODES, [namespace("default")], there)
     assert entangled(state, model_pod(asked)) is None, "the scheduler keeps rules in specs"
+
+
+STRANGE, CLOSE = term(ZONE, DB), term(ZONE, WEB)
+LIMIT = {"maxMatchingPods": 1}
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        pytest.param(
+            [web("x").anti_affinity(STRANGE, CLOSE), web("y"), web("z")], id="a term of several"
+        ),
+        pytest.param(
+            [web("x").anti_affinity(STRANGE | LIMIT, CLOSE | LIMIT), web("y"), web("z")],
+            id="a limit of several",
+        ),
+        pytest.param(
+            [web("x").anti_affinity(STRANGE), web("y").anti_affinity(CLOSE), web("z")],
+            id="a pod of several that keep away",
+        ),
+        pytest.param(
+            [web("x").affinity(STRANGE), worker("y"), web("z")], id="a pod of several that follow"
+        ),
+        pytest.param(
+            [web("x").affinity(STRANGE), web("y").anti_affinity(CLOSE), web("z")],
+            id="one that keeps away beside one that follows",
+        ),
+    ],
+)
+def test_whichever_of_several_rules_speaks_of_another_entangles_them(made: list[Pod]) -> None:
+    for there in permutations(made):
+        state = state_of(NODES, [namespace("default")], [moved(each) for each in there])
+        for asked in there:
+            assert entangled(state, model_pod(moved(asked))) is not None
 
 
 def test_a_limit_of_one_member_speaks_of_another() -> None:

@@ -274,6 +274,46 @@ async def test_the_work_for_a_large_group_with_refused_members_is_bounded() -> N
     assert sum(each.tries for each in world.attempts) < 20 * len(names)
 
 
+@pytest.mark.parametrize(
+    ("members", "needed", "first"),
+    [
+        pytest.param(200, 8, 8, id="most of a large group may come later"),
+        pytest.param(9, 8, 8, id="one may come later"),
+        pytest.param(200, 150, 150, id="a large gang"),
+    ],
+)
+async def test_a_gang_that_lacks_one_is_looked_at_again_when_a_few_more_have_come(
+    members: int, needed: int, first: int
+) -> None:
+    """Of a large group, an eighth more; and one at least, however few are left."""
+    names = [str(number) for number in range(members)]
+    world = World(*map(member, names), needed=needed)
+    binds = [world.come(name, fits=name != "0") for name in names[:first]]
+    await turns()
+    assert world.placed == []
+    more = max(1, min(members - first, first // 8))
+    binds += [world.come(name) for name in names[first : first + more]]
+    await turns()
+    assert len(world.placed) == first - 1 + more
+    for each in binds:
+        each.cancel()
+    await asyncio.gather(*binds, return_exceptions=True)
+
+
+async def test_a_gang_whose_others_get_their_places_meanwhile_is_looked_at_halfway() -> None:
+    """The watch shows that they have them; the gang needs no more than are to come."""
+    names = [str(number) for number in range(40)]
+    world = World(*map(member, names), needed=40)
+    binds = [world.come("0")]
+    await turns()
+    for name in names[20:]:
+        world.state.upsert_pod(model_pod(member(name).on("a")))
+    binds += [world.come(name) for name in names[1:20]]
+    await turns()
+    assert len(world.placed) == 20
+    assert await ends(*binds) == [None] * 20
+
+
 async def test_the_work_for_a_long_chain_of_members_is_bounded() -> None:
     names = [str(number) for number in range(200)]
     world = World(*map(member, names), needed=len(names))
@@ -341,6 +381,16 @@ async def test_gangs_hold_half_of_the_connections_at_most(monkeypatch: pytest.Mo
     )
     async with asyncio.timeout(module.HOLD_SECONDS / 2):
         await asyncio.gather(one, two)
+
+
+@pytest.mark.parametrize(("connections", "held"), [(5, 2), (600, 300), (9_000, 4_500)])
+def test_half_of_the_connections_is_half_of_however_many(connections: int, held: int) -> None:
+    profiles = [{"schedulerName": "groups", "mode": "bind"}]
+    serving = {"maxConnections": connections}
+    fields = {"mode": "replace", "profiles": profiles, "serving": serving}
+    company = Groups(context_over(state_of([], [], FOUR), fields=fields)).company
+    assert isinstance(company, Gangs)
+    assert company._most_held == held
 
 
 async def test_a_group_that_is_being_read_is_held_however_many_are() -> None:

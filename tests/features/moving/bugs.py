@@ -238,4 +238,25 @@ BUGS: Final = (
         "",
         "features/moving/test_repair.py::test_what_passes_while_an_eviction_is_prepared_counts",
     ),
+    Bug(
+        "what a move owes hangs on whether the pod that went was ready",
+        "features.moving.moves",
+        "others = owned.ready(owner) - pod.status.ready",
+        "others = owned.ready(owner) - 1",
+        "features/moving/test_begun.py::test_a_move_has_landed_once_one_more_is_ready_than_without_the_pod_that_went",
+    ),
+    Bug(
+        "who stays because of pods of others is not looked at again",
+        "features.moving.eviction",
+        "if record.outcome not in {Outcome.OTHERS_GO, Outcome.BROKEN_BY_OTHERS}:",
+        "if record.outcome is not Outcome.OTHERS_GO:",
+        "features/moving/test_eviction_tenants.py::test_who_stays_because_of_others_is_looked_at_again_though_nothing_is_said_of_it",
+    ),
+    Bug(
+        "successors are kept from nodes for less than minGain",
+        "features.moving.part",
+        "hooks.append(Steering(context.state, successors, plugins, preferred.min_gain))",
+        "hooks.append(Steering(context.state, successors, plugins, 1))",
+        "features/test_wiring.py::test_each_number_of_a_block_is_what_is_built_with",
+    ),
 )

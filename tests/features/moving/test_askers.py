@@ -7,7 +7,11 @@ from random import Random
 
 import pytest
 
+from extender.core.cluster.state import ClusterState
 from extender.features.moving.askers import LATELY_HOURS, MOST, Askers
+from extender.features.moving.turns import ASKERS, MOVES, EvictionTurns, Notes
+from tests.features.moving.booked import books_over
+from tests.leading import Leader
 
 HOUR = 3600.0
 
@@ -87,3 +91,31 @@ def test_replicas_come_to_agree_and_then_none_writes(seed: int) -> None:
             if each.written() != text:
                 text, writes = each.written(), writes + 1
     assert writes <= 2 * len(replicas)
+
+
+NOW = 1_000_000
+"""The hour on the clock of a replica."""
+
+
+def test_of_very_many_schedulers_those_are_remembered_that_asked_last() -> None:
+    it = Replica()
+    it.learn(json.dumps({f"old{number:03}": NOW - 9 for number in range(MOST)}))
+    for number in range(MOST):
+        it.note(f"new{number:03}")
+        assert len(json.loads(it.written())) == MOST
+    assert json.loads(it.written()) == {f"new{n:03}": NOW for n in range(MOST)}
+
+
+@pytest.mark.parametrize("leads", [False, True])
+def test_who_leads_and_who_does_not_tell_each_other_which_schedulers_ask(*, leads: bool) -> None:
+    mine, theirs = Replica(), Replica()
+    turns = EvictionTurns.of(Leader(), books_over(ClusterState()), 10, lambda: 0.0)
+    notes = Notes(turns, mine)
+    mine.note("mine")
+    theirs.note("theirs")
+    written = notes.written({ASKERS: theirs.written()}, leads=leads)
+    assert json.loads(written[ASKERS]) == {"mine": NOW, "theirs": NOW}
+    assert (MOVES in written) is leads
+    theirs.note("another")
+    notes.learn({ASKERS: theirs.written()}, leads=leads)
+    assert all(map(mine.asks, ("mine", "theirs", "another")))

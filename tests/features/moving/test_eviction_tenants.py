@@ -197,6 +197,20 @@ async def test_who_goes_when_pods_of_other_namespaces_are_in_the_way(
         assert len(rig.mover.notes("NotEvictedByAffinityRule")) == 1
 
 
+async def test_who_stays_because_of_others_is_looked_at_again_though_nothing_is_said_of_it() -> (
+    None
+):
+    """An operator takes their node elsewhere and back, between two looks."""
+    rig = two_zones()
+    await relabelled(rig)
+    await rig.after(GRACE + 5)
+    assert rig.outcomes() == {"alone": "brokenByOthers"}
+    rig.node("a2", zone="elsewhere")
+    rig.node("a2", zone="a")
+    await rig.after(60)
+    assert rig.mover.evicted == ["alone"]
+
+
 async def test_an_annotation_s_rule_is_no_different() -> None:
     rig = two_zones()
     rule = (

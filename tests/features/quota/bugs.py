@@ -156,4 +156,43 @@ BUGS: Final = (
         "",
         "features/quota/test_page.py::test_who_only_has_a_quota_is_shown_and_who_uses_nothing_is_not",
     ),
+    Bug(
+        "charges of a namespace without pods in scope are not audited",
+        "features.quota.ledger",
+        "for each in {*counted, *self.namespaces}",
+        "for each in counted",
+        "features/quota/test_recount.py::test_charges_that_no_pod_makes_are_noticed_as_those_that_are_missed",
+    ),
+    Bug(
+        "of several quotas the first says how far rules reach",
+        "features.quota.ledger",
+        "return any(each.is_exceeded for each in self.of(namespace))",
+        "return any(each.is_exceeded for each in [*self.of(namespace)][:1])",
+        "features/quota/test_several.py::test_rules_reach_out_as_all_quotas_allow_whatever_has_happened",
+    ),
+    Bug(
+        "of several quotas the first counts its pods",
+        "features.quota.ledger",
+        "            for each in self.of(namespace):\n"
+        "                each.count(charge, sign)\n\n    def scope",
+        "            for each in [*self.of(namespace)][:1]:\n"
+        "                each.count(charge, sign)\n\n    def scope",
+        "features/quota/test_several.py::test_rules_reach_out_as_all_quotas_allow_whatever_has_happened",
+    ),
+    Bug(
+        "of several quotas the first is counted anew with the annotations",
+        "features.quota.ledger",
+        "        for each in self.of(namespace):\n"
+        "            each.used = self._in_use(each.quota).used\n",
+        "        for each in [*self.of(namespace)][:1]:\n"
+        "            each.used = self._in_use(each.quota).used\n",
+        "features/quota/test_several.py::test_rules_reach_out_as_all_quotas_allow_whatever_has_happened",
+    ),
+    Bug(
+        "a refusal by a quota behind another one is not counted",
+        "features.quota.part",
+        "any(reason is QuotaReason.QUOTA for reason, _ in refused)",
+        "any(reason is QuotaReason.QUOTA for reason, _ in refused[:1])",
+        "features/quota/test_several.py::test_a_refusal_by_a_quota_is_counted_wherever_it_stands_among_others",
+    ),
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from extender.core.model.signed import shift
 from extender.features.quota import ledger
 from extender.features.quota.ledger import quotas_of
 from tests.builders import (
@@ -60,3 +61,28 @@ def test_a_quota_that_is_wrong_is_noticed(what: str) -> None:
     found = [each for each in quotas_of(state).audit() if each is not None]
     expected = "the sum of all namespaces" if what == "pods" else "default"
     assert found == [f"quotas of {expected}"]
+
+
+@pytest.mark.parametrize(
+    ("where", "more"),
+    [
+        pytest.param("default", -1, id="fewer than there are"),
+        pytest.param("default", 1, id="more than there are"),
+        pytest.param("shop", 1, id="some where there are none"),
+        pytest.param("nowhere", 1, id="some in a namespace that there is not"),
+    ],
+)
+def test_charges_that_no_pod_makes_are_noticed_as_those_that_are_missed(
+    where: str, more: int
+) -> None:
+    """All else agrees with them: the sum, and what is used of the quota."""
+    limits = [quota("q", {"pods": 3}, crossing(), namespace_name=where)]
+    state = state_of([node("n", {})], [], [crossing_pod(1), crossing_pod(2)], limits)
+    known = quotas_of(state)
+    (charge, *_) = known.charges("default")
+    shift(known._charges.setdefault(where, {}), charge, more)
+    known.pods += more
+    for each in known.of(where):
+        each.count(charge, more)
+    found = [each for each in quotas_of(state).audit() if each is not None]
+    assert found == [f"quotas of {where}"]

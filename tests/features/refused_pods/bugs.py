@@ -194,4 +194,47 @@ BUGS: Final = (
         "if is_whole_search(refused):",
         "features/refused_pods/test_refusals.py::test_which_nodes_the_scheduler_let_through",
     ),
+    Bug(
+        "the watch has no time to show a renewal",
+        "features.refused_pods.nominations",
+        "            nomination.since = self._clock()\n",
+        "",
+        "features/refused_pods/test_nomination_ends.py::test_before_each_renewal_the_watch_has_time_and_there_are_not_many",
+    ),
+    Bug(
+        "what happens while hints give up theirs is not looked at",
+        "features.refused_pods.victim_sets",
+        "        if not seen.known or seen.node is not None or preemption.unwanted:\n"
+        "            return False\n",
+        "",
+        "features/refused_pods/test_preemption_places.py::test_no_node_is_nominated_for_a_pod_that_needs_none_once_hints_have_given_up_theirs",
+    ),
+    Bug(
+        "pods that were let through elsewhere share a ranking",
+        "features.refused_pods.search",
+        "return pod.pod_class.namespace, rules, wishes(pod), pod.status.nominated, look.passed",
+        "return pod.pod_class.namespace, rules, wishes(pod), pod.status.nominated",
+        "features/refused_pods/test_preemption_ranked.py::test_pods_that_may_go_elsewhere_share_no_ranking",
+    ),
+    Bug(
+        "what happens while a pod is prepared for a hint is not looked at",
+        "features.refused_pods.hints",
+        "        if not waits or observe(self._state, pod) != seen:\n            return 0.0\n",
+        "",
+        "features/refused_pods/test_nomination_limits.py::test_what_happens_while_a_pod_is_prepared_leaves_it_without_a_hint",
+    ),
+    Bug(
+        "any number of pods have others evicted at a time",
+        "features.refused_pods.preemption",
+        "busy = len(self._records.begun) >= MOST_ACTIVE or self._state.stale is not None",
+        "busy = self._state.stale is not None",
+        "features/refused_pods/test_preemption_places.py::test_a_bounded_number_of_pods_has_others_evicted_at_a_time",
+    ),
+    Bug(
+        "what filter said in an earlier cycle counts for preempt",
+        "features.refused_pods.preemption",
+        "if refusal is None or self._clock() - refusal.heard >= CYCLE_SECONDS:",
+        "if refusal is None:",
+        "features/refused_pods/test_preemption_asked.py::test_what_filter_said_counts_in_the_same_cycle_alone",
+    ),
 )

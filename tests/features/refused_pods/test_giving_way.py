@@ -14,6 +14,7 @@ from extender.core.controllers.reconciling import LOOK_SECONDS
 from extender.core.errors import ApiError, ExtenderError
 from extender.core.web.app import callbacks_app
 from extender.features.refused_pods import nominations
+from extender.features.refused_pods import records as kept
 from extender.features.refused_pods.hints import CLAIM_SECONDS, WAKING_SECONDS, hint_bounds
 from extender.features.refused_pods.record import REMEMBERED_SECONDS, Nomination, Patched, State
 from extender.features.refused_pods.records import MOST_CLAIMS, Records
@@ -397,6 +398,22 @@ async def test_a_pod_that_waits_for_its_victims_keeps_its_nomination(aiohttp_cli
     rig.refuse(BOSS)
     await rig.pass_time()
     assert rig.api.made == []
+
+
+def test_of_too_many_claims_those_are_forgotten_that_were_made_longest_ago(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """One that is made again is a new one."""
+    monkeypatch.setattr(kept, "MOST_CLAIMS", 2)
+    forgotten: list[str] = []
+    records: Records[Nomination] = Records(
+        lambda: 0.0, forgotten.append, hint_bounds(), lambda _: True
+    )
+    for uid in ("one", "two", "one", "three"):
+        records.claim(model_pod(TWO.uid(uid)), {uid})
+    assert forgotten == ["two"]
+    lesser = model_pod(pod("lesser").priority(-1))
+    assert [records.outranks(lesser, uid) for uid in ("one", "two", "three")] == [True, False, True]
 
 
 def test_claims_and_withdrawals_are_forgotten() -> None:

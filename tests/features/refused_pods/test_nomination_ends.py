@@ -8,7 +8,7 @@ import pytest
 
 from extender.core.controllers.reconciling import LOOK_SECONDS
 from extender.core.timing import LONGEST_PAUSE_SECONDS
-from extender.features.refused_pods.nominations import MOST_RENEWALS
+from extender.features.refused_pods.nominations import MOST_RENEWALS, SEEN_SECONDS
 from extender.features.refused_pods.refusals import GONE_SECONDS, SETTLING_SECONDS
 from tests.builders import HOST, Pod, model_node, model_pod, node, pod
 from tests.features.refused_pods.nominating import (
@@ -129,6 +129,32 @@ async def test_a_hint_that_the_scheduler_wiped_out_is_renewed() -> None:
     await rig.tick()
     assert rig.api.made == [("two", None, "b")] * 2
     assert rig.counts() == {"set": 1, "renewed": 1}
+
+
+@pytest.mark.parametrize("per_second", [100, 1], ids=["at once", "one a second"])
+async def test_before_each_renewal_the_watch_has_time_and_there_are_not_many(
+    per_second: float,
+) -> None:
+    """Both with the first one and with each that was renewed; and renewals count as hints do."""
+    rig = NominationRig(ONE.on("a"), TWO, per_second=per_second)
+    rig.refuse(TWO)
+    await rig.pass_time()
+    for made in range(1, MOST_RENEWALS + 1):
+        show(rig.state, "two", None)
+        rig.refuse(TWO)
+        await rig.pass_time(SEEN_SECONDS / 2)
+        assert len(rig.api.made) == made, "the watch may only be late"
+        if per_second == 1:
+            await rig.pass_time(SEEN_SECONDS)
+            assert len(rig.api.made) == made, "there was one within this second"
+            await rig.pass_time(1.0)
+        else:
+            await rig.tick()
+        assert len(rig.api.made) == made + 1
+    show(rig.state, "two", None)
+    await rig.tick()
+    await rig.tick()
+    assert len([each for each in rig.api.made if each[2]]) == MOST_RENEWALS + 1
 
 
 async def _refused_at(rig: NominationRig, node: str, raw: Pod = TWO) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -11,6 +12,7 @@ from aiohttp.test_utils import TestClient
 from aiohttp.web import Application, Request
 
 from extender.core.errors import ApiError, ExtenderError, ObjectError
+from extender.core.warm_up import WarmUp
 from extender.core.web.app import callbacks_app
 from extender.features.refused_pods import hints
 from extender.features.refused_pods.hints import (
@@ -62,6 +64,39 @@ async def test_hints_beyond_the_limits_come_later(limits: dict[str, Any]) -> Non
     rig.state.upsert_pod(model_pod(ONE.on("a")))
     await rig.pass_time(1.0)
     assert rig.api.made[1:] == [("two", None, "b")]
+
+
+@pytest.mark.parametrize(
+    "happens",
+    [
+        pytest.param(lambda rig: show(rig.state, "two", "a"), id="another writer nominates it"),
+        pytest.param(
+            lambda rig: rig.state.upsert_pod(model_pod(TWO.on("b"))), id="the watch shows it bound"
+        ),
+        pytest.param(
+            lambda rig: rig.state.reserve(model_pod(TWO), "b", 180.0), id="it is being bound"
+        ),
+        pytest.param(
+            lambda rig: rig.state.remove_pod("default/two", model_pod(TWO).uid), id="it is deleted"
+        ),
+        pytest.param(lambda rig: rig.controller.admitted(model_pod(TWO)), id="filter admits it"),
+    ],
+)
+async def test_what_happens_while_a_pod_is_prepared_leaves_it_without_a_hint(
+    monkeypatch: pytest.MonkeyPatch, happens: Callable[[NominationRig], object]
+) -> None:
+    rig = NominationRig(ONE.on("a"), TWO)
+    left = [happens]
+
+    async def prepare(_: WarmUp, __: object) -> None:
+        while left:
+            left.pop()(rig)
+
+    monkeypatch.setattr(WarmUp, "prepare", prepare)
+    rig.refuse(TWO)
+    await rig.pass_time()
+    assert left == []
+    assert rig.api.made == []
 
 
 async def test_as_many_are_open_as_the_scheduler_comes_to() -> None:

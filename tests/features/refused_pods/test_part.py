@@ -120,6 +120,27 @@ async def test_limits_are_those_of_the_configuration(monkeypatch: pytest.MonkeyP
     assert hints._nominations._window._most == 80
 
 
+async def test_hints_are_given_up_for_a_preemption_and_at_the_end_of_the_program(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    closed: list[HintController] = []
+
+    async def close(self: HintController) -> None:
+        closed.append(self)
+
+    monkeypatch.setattr(HintController, "close", close)
+    async with ApiClient(credentials_for("http://127.0.0.1:1")) as client:
+        objects = ObjectReader(client, pod_reader(context(FILES).config))
+        source = Source("a test", StillPicture({}, {}), api=ApiServer(client, objects))
+        part = built(context(source))
+        hints, preemption = part.hooks
+        assert isinstance(hints, HintController)
+        assert isinstance(preemption, PreemptionController)
+        assert preemption._victim_sets._release_nomination == hints.release_nomination
+        await part.close()
+    assert closed == [hints]
+
+
 async def test_a_node_that_a_hint_names_is_not_one_where_victims_were_to_go(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

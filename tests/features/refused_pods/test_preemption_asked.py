@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
+
 from extender.core.verbs.preempting import rank
+from extender.features.refused_pods.preemption import CYCLE_SECONDS
 from tests.builders import model_pod
 from tests.features.refused_pods.preempting import ON_A, ON_B, ROCKY, A, B, PreemptionRig
 from tests.important_pods import HIGH, MIDDLE, db, important, plain, server
@@ -26,6 +29,18 @@ NAMED = rank([model_pod(FILLER)], 0)
 async def has_better_ones(rig: PreemptionRig) -> bool:
     """Ask as preempt does, with the filler as the scheduler's victim."""
     return await rig.controller.has_better_ones(model_pod(important()), NAMED)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "counts"), [(CYCLE_SECONDS - 0.01, True), (CYCLE_SECONDS, False)]
+)
+async def test_what_filter_said_counts_in_the_same_cycle_alone(
+    seconds: float, *, counts: bool
+) -> None:
+    rig = PreemptionRig([A, B], ON_A, ON_B, important())
+    rig.refuse()
+    rig.now += seconds
+    assert await has_better_ones(rig) is counts
 
 
 async def test_a_better_victim_where_only_we_refuse() -> None:

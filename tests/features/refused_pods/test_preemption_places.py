@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection
+from collections.abc import Callable, Collection
+
+import pytest
 
 from extender.core.model.objects import Pod as ModelPod
+from extender.features.refused_pods import preemption
 from tests.builders import model_pod, pod
 from tests.features.refused_pods.preempting import ON_A, ON_B, A, B, PreemptionRig, loner
 from tests.important_pods import HIGH, LOW, db, important
@@ -23,6 +26,47 @@ async def test_what_hints_nominated_is_theirs_to_give_up_first() -> None:
     await rig.pass_time()
     assert told == [("default/important", {"a"})]
     assert rig.done() == [], "a withdrawal of theirs may still be carried out"
+
+
+@pytest.mark.parametrize(
+    "happens",
+    [
+        pytest.param(lambda rig, pod: rig.state.remove_pod(pod.key, pod.uid), id="it is deleted"),
+        pytest.param(
+            lambda rig, _: rig.state.upsert_pod(model_pod(important().on("b"))), id="it is bound"
+        ),
+        pytest.param(lambda rig, pod: rig.controller.admitted(pod), id="filter admits it"),
+    ],
+)
+async def test_no_node_is_nominated_for_a_pod_that_needs_none_once_hints_have_given_up_theirs(
+    happens: Callable[[PreemptionRig, ModelPod], None],
+) -> None:
+    async def release_nomination(each: ModelPod, nodes: Collection[str]) -> frozenset[str]:
+        del nodes
+        happens(rig, each)
+        return frozenset()
+
+    rig = PreemptionRig([A, B], ON_A, ON_B, important(), release_nomination=release_nomination)
+    rig.refuse()
+    await rig.pass_time()
+    assert rig.done("nominate") == []
+    assert rig.evicted() == []
+
+
+async def test_a_bounded_number_of_pods_has_others_evicted_at_a_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(preemption, "MOST_ACTIVE", 1)
+    rig = PreemptionRig([A, B], ON_A, ON_B, loner("one"), loner("two"))
+    rig.api.grace = True
+    for name in ("one", "two"):
+        rig.refuse(name)
+    await rig.tick(4)
+    assert rig.evicted() == ["on-a"]
+    rig.api.end("default-on-a")
+    rig.state.upsert_pod(model_pod(loner("one").on("a")))
+    await rig.tick(4)
+    assert rig.evicted() == ["on-a", "on-b"]
 
 
 async def test_lesser_nominations_on_the_node_end() -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
 from extender.features.refused_pods.search import SHARED_SECONDS
-from tests.builders import model_pod
+from tests.builders import HOST, ZONE, Pod, model_pod, node
 from tests.features.refused_pods.preempting import ON_A, ON_B, A, B, PreemptionRig, loner
-from tests.important_pods import HIGH, LOW, MIDDLE, db, server
+from tests.important_pods import HIGH, LOW, MIDDLE, ROOM, db, server
 
 
 async def test_pods_whose_labels_concern_nobody_share_what_one_of_them_found() -> None:
@@ -51,3 +53,21 @@ async def test_a_place_that_is_free_by_now_is_found_though_nodes_were_ranked_bef
     rig.api.end("default-rock")
     await rig.pass_time(0.1)
     assert rig.evicted() == ["on-a"]
+
+
+@pytest.mark.parametrize(
+    ("other", "asked"),
+    [
+        pytest.param(loner("p1"), ["c"], id="the scheduler has let it through elsewhere"),
+        pytest.param(loner("p1").selects(disk="ssd"), [], id="it asks for other nodes"),
+    ],
+)
+async def test_pods_that_may_go_elsewhere_share_no_ranking(other: Pod, asked: list[str]) -> None:
+    """A node is left of those that were ranked for the first one, and it is none for the other."""
+    c = node("c", {HOST: "c", ZONE: "z3", "disk": "ssd"}, ROOM)
+    rig = PreemptionRig([A, B, c], ON_A, ON_B, db("on-c", "c", MIDDLE), loner("p0"), other)
+    rig.refuse("p0", "a", "b")
+    await rig.pass_time(0.1)
+    rig.refuse("p1", *asked)
+    await rig.pass_time(0.1)
+    assert rig.evicted() == ["on-a", "on-c"]

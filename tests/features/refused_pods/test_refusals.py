@@ -12,6 +12,7 @@ from extender.core.timing import LONGEST_PAUSE_SECONDS
 from extender.core.verbs.filtering import judge
 from extender.features.refused_pods.refusals import (
     GONE_SECONDS,
+    TRIED,
     WHOLE_SEARCH,
     Refusal,
     changes_for,
@@ -107,3 +108,30 @@ def test_a_pod_that_takes_a_place_opens_none_for_those_whom_that_cannot_help(
         assert fitting() <= fits
     else:
         event("who may want company")
+
+
+@pytest.mark.parametrize("number", [1, TRIED, TRIED + 1, 3 * TRIED])
+def test_of_the_nodes_that_were_of_no_use_the_latest_are_remembered(number: int) -> None:
+    refused = refusal()
+    for each in range(number):
+        refused.fail(f"n{each}", HEARD + each)
+    assert refused.tried == tuple(f"n{each}" for each in range(max(0, number - TRIED), number))
+    assert refused.tried[-1] == f"n{number - 1}"
+
+
+@pytest.mark.parametrize(
+    ("seconds", "outlook", "left"),
+    [
+        pytest.param(1.0, "before", LONGEST_PAUSE_SECONDS - 1.0, id="nothing has changed"),
+        pytest.param(1.0, "another", None, id="something has"),
+        pytest.param(LONGEST_PAUSE_SECONDS, "before", None, id="its time is over"),
+    ],
+)
+def test_a_pod_whose_node_the_scheduler_refused_is_held_until_either_ends(
+    seconds: float, outlook: str, left: float | None
+) -> None:
+    refused = refusal()
+    refused.hold("before", HEARD)
+    assert refused.held(outlook, HEARD + seconds) == left
+    # What has ended begins again by another refusal alone.
+    assert refused.held("before", HEARD + seconds) == left

@@ -148,4 +148,18 @@ BUGS: Final = (
         "features/scale_down/test_controller.py"
         "::test_no_minute_has_more_patches_whose_pods_ever_come",
     ),
+    Bug(
+        "patchesPerMinute is read and not passed on",
+        "features.scale_down.part",
+        "CostLimits(settings.settle_seconds, settings.patches_per_minute)",
+        "CostLimits(settings.settle_seconds, 120)",
+        "features/test_wiring.py::test_each_number_of_a_block_is_what_is_built_with",
+    ),
+    Bug(
+        "costs are written before the cluster is known",
+        "features.scale_down.part",
+        "            unready=context.unsynced,\n",
+        "            unready=lambda: None,\n",
+        "features/test_wiring.py::test_all_that_acts_waits_until_the_cluster_is_known",
+    ),
 )
