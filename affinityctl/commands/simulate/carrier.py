@@ -44,6 +44,7 @@ from affinityctl.reading.strategies import rollout
 from affinityctl.reading.whole_pods import WholePodReader
 from affinityctl.reading.workloads import SHORT_NAMES
 from affinityctl.scheduler.default_spread.selectors import Selectors
+from affinityctl.scheduler.volumes.ledger import ledger_of
 from extender.core.config.features import features
 from extender.core.errors import ConfigError
 from extender.core.model.labels import ZONE
@@ -247,6 +248,8 @@ class Carrier:
             made = [as_made(pod, labels) for pod in old]
             alike = Counter(pod.pod_class for pod in made)
             likely = max(made, key=lambda pod: alike[pod.pod_class])
+            if identity.kind == STATEFUL_SET:
+                likely = ledger_of(self._state).with_templates(likely)
             make = as_applied(identity, likely, len(old), by.start).make
         else:
             make = self._applied(self._workload(identity)).make

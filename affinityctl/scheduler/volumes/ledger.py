@@ -205,6 +205,25 @@ class VolumeLedger(Ledger):
 
         return take_back
 
+    def with_templates(self, pod: Pod) -> Pod:
+        """Return a StatefulSet's pod with templates for its claims: each ordinal has claims alone.
+
+        They are called as its claims are, by the name of the template and that of the pod.
+        """
+        volumes = volumes_in(pod)
+        if volumes is None:
+            return pod
+        claims = tuple(self._as_template(use, pod.key) for use in volumes.claims)
+        requirements = replace(pod.spec.requirements, volumes=replace(volumes, claims=claims))
+        return pod.with_spec(requirements=requirements)
+
+    def _as_template(self, use: ClaimUse, pod: Key) -> ClaimUse:
+        name = use.name.removesuffix(f"-{name_of(pod)}")
+        if use.template is not None or name == use.name:
+            return use
+        known = self.claims.get(use.key_for(pod))
+        return ClaimUse(name, ClaimSpec() if known is None else known.spec)
+
     def make_claims(self, pod: Pod) -> None:
         """Make the claims that a controller makes for a pod; an ephemeral one begins anew."""
         for use in claims_in(pod):

@@ -20,7 +20,19 @@ from affinityctl.reading.deletion_cost import COST_ANNOTATION
 from affinityctl.terminal.progress import Progress
 from extender.core.config import API_VERSION, KIND
 from tests.annotating import REQUIRED, annotated
-from tests.builders import HOST, ZONE, Pod, budget, node, pod, selector, term, workload
+from tests.builders import (
+    HOST,
+    ZONE,
+    Pod,
+    budget,
+    node,
+    pod,
+    requirement,
+    selector,
+    term,
+    workload,
+)
+from tests.volumes import bound, limited, storage_class, using, volume
 
 WEB = selector(app="web")
 ROOM = {"cpu": "2", "memory": "4Gi", "pods": "9"}
@@ -349,6 +361,31 @@ def test_with_fewer_pods_it_says_who_goes_and_how_the_rest_is_spread(simulate: S
             "  left by hostname: a1 1, a2 1, b1 0",
         ],
     )
+
+
+@pytest.mark.parametrize(
+    ("change", "where"),
+    [
+        pytest.param("--scale sts/db=3", "on 1 node: a2", id="a new one goes where its pod can"),
+        pytest.param(
+            "--scale sts/db=1 --scale sts/db=2", "on 1 node: b1", id="one that is there holds it"
+        ),
+    ],
+)
+def test_each_pod_of_a_stateful_set_has_claims_of_its_own(
+    change: str, where: str, simulate: Simulate
+) -> None:
+    objects: list[Any] = [storage_class("wait")]
+    for number, name in enumerate(("a1", "b1")):
+        owned = using(f"data-db-{number}", name=f"db-{number}").owned_by("StatefulSet/db")
+        objects += [
+            owned.labels(app="web").anti_affinity(term(HOST, WEB)).on(name),
+            bound(f"data-db-{number}", f"v{number}"),
+            volume(f"v{number}", requirement(HOST, "In", name)),
+            limited(name, None),
+        ]
+    code, said = simulate(change, *objects)
+    assert (code, where in said) == (0, True), said
 
 
 def test_costs_that_pods_have_count_as_they_are(simulate: Simulate) -> None:

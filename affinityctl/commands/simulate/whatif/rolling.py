@@ -33,6 +33,7 @@ from affinityctl.commands.simulate.whatif.turns import (
     next_of_stateful_set,
 )
 from affinityctl.reading.rollouts import AS_BY_DEFAULT, Rollout
+from affinityctl.scheduler.volumes.ledger import ledger_of
 from extender.core.model.objects import Controller, Pod
 from extender.core.model.wording import plural, some
 from extender.core.model.workload import DAEMON_SET, STATEFUL_SET
@@ -242,7 +243,8 @@ def _made(now: _State, number: int, there: Mapping[int, Pod]) -> Pod:
     old, index = there.get(number), number - now.rollout.start
     new = now.make(index)
     if now.rollout.rolling and index < now.rollout.partition and now.old:
-        new = structs.replace(as_made(now.old[0]), key=new.key, uid=new.uid)
+        like = ledger_of(now.scheduler.state).with_templates(as_made(now.old[0]))
+        new = structs.replace(like, key=new.key, uid=new.uid)
     return new if old is None else structs.replace(new, key=old.key, uid=f"{old.uid}'")
 
 
