@@ -26,7 +26,7 @@ from affinityctl.scheduler.volumes.objects import (
 from extender.core.cluster.ledgers.ledger import Ledger
 from extender.core.cluster.state import ClusterState
 from extender.core.model.keys import Key, name_of
-from extender.core.model.labels import Labels, Operator, Requirement
+from extender.core.model.labels import Labels, Operator, Requirement, Selector
 from extender.core.model.node_selection import NodeRule, NodeTerm
 from extender.core.model.objects import Pod
 from extender.core.model.signed import shift
@@ -204,6 +204,20 @@ class VolumeLedger(Ledger):
             self.claims, self.volumes, self._of_class = claims, volumes, of_class
 
         return take_back
+
+    def add_node(self, name: str, labels: Labels, like: str, known: Labels) -> None:
+        """Give a new node the drivers of one that it is like, and as much storage of its own."""
+        if (drivers := self.csi_nodes.get(like)) is not None:
+            self.put(replace(drivers, key=name))
+        own = [
+            Requirement(key, Operator.IN, frozenset((value,)))
+            for key, value in labels.items()
+            if known.get(key) != value
+        ]
+        for each in [*self.capacities.values()]:
+            if each.nodes and each.nodes.matches(known) and not each.nodes.matches(labels):
+                key = Key(f"{each.key}@{name}")
+                self.put(replace(each, key=key, nodes=Selector.of(own)))
 
     def with_templates(self, pod: Pod) -> Pod:
         """Return a StatefulSet's pod with templates for its claims: each ordinal has claims alone.

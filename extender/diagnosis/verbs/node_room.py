@@ -48,7 +48,7 @@ EMPTY: Final = " even when empty"
 HELD: Final = " beside the pods nominated there"
 _BETWEEN: Final = " and "
 """Taints of one node."""
-_PASSING: Final[Mapping[str, str]] = {
+PASSING: Final[Mapping[str, str]] = {
     "ebs.csi.aws.com/agent-not-ready": "ready for volumes of its driver",
     "efs.csi.aws.com/agent-not-ready": "ready for volumes of its driver",
     "karpenter.sh/unregistered": "registered by Karpenter",
@@ -67,7 +67,7 @@ _PASSING: Final[Mapping[str, str]] = {
 }
 """Taints that are on a node as long as something is wrong with it, and what ends them: to tolerate
 them would put the pod on a broken node."""
-_LEAVING: Final = frozenset(
+LEAVING: Final = frozenset(
     ("ToBeDeletedByClusterAutoscaler", "karpenter.sh/disrupted", "karpenter.sh/disruption")
 )
 """Taints of nodes that an autoscaler is about to delete."""
@@ -220,12 +220,12 @@ def of_role(taints: str | None) -> bool:
 
 def of_leaving(taints: str | None) -> bool:
     """Return whether one of some taints says that the node is about to be deleted."""
-    return any(_key_of(each) in _LEAVING for each in (taints or "").split(_BETWEEN))
+    return any(_key_of(each) in LEAVING for each in (taints or "").split(_BETWEEN))
 
 
 def of_condition(taints: str | None) -> bool:
     """Return whether all of some taints say that something is wrong with the node."""
-    return all(_key_of(each) in _PASSING for each in (taints or "").split(_BETWEEN))
+    return all(_key_of(each) in PASSING for each in (taints or "").split(_BETWEEN))
 
 
 @dataclass(slots=True, eq=False)
@@ -275,11 +275,11 @@ class TaintRule(Rule):
 
     def remedy(self, domain: str | None, nodes: int) -> str:
         there = (domain or "").split(_BETWEEN)
-        passing = sorted({key for key in map(_key_of, there) if key in _PASSING})
-        lasting = [each for each in there if _key_of(each) not in _PASSING]
+        passing = sorted({key for key in map(_key_of, there) if key in PASSING})
+        lasting = [each for each in there if _key_of(each) not in PASSING]
         parts = []
         if passing:
-            are = " and ".join(_PASSING[key] for key in passing)
+            are = " and ".join(PASSING[key] for key in passing)
             taints = f"the {plural_of('taint', passing)} {_BETWEEN.join(passing)}"
             go = "go" if passing[1:] else "goes"
             it_is = "they are" if nodes > 1 else "it is"

@@ -12,6 +12,7 @@ from affinityctl.commands.simulate.whatif.outcome import After, Blocked, Looks, 
 from affinityctl.commands.simulate.whatif.preflight import Preflight
 from affinityctl.commands.simulate.whatif.scheduling import Scheduler
 from affinityctl.commands.simulate.whatif.successors import belongs_to_node, is_drained, is_lost
+from affinityctl.scheduler.volumes.ledger import ledger_of
 from extender.core.cluster.state import ClusterState
 from extender.core.model.keys import Key
 from extender.core.model.labels import HOSTNAME
@@ -19,6 +20,7 @@ from extender.core.model.node_resources import CORDONED, Allocatable
 from extender.core.model.node_selection import NO_NODE_SELECTION, NodeRule, NodeTerm
 from extender.core.model.objects import Node, Pod
 from extender.core.model.wording import plural
+from extender.diagnosis.verbs.node_room import LEAVING, PASSING
 
 
 def drain(
@@ -69,18 +71,22 @@ def lose(scheduler: Scheduler, names: Sequence[str], what: str) -> Looks:
 
 
 def add_nodes(scheduler: Scheduler, number: int, like: str) -> Looks:
-    """Add nodes that are like one that there is, with the pods that each node has."""
+    """Add nodes that are like one that there is, with the pods that each node has.
+
+    What is wrong with that one, or about to happen to it, is not so of them.
+    """
     state = scheduler.state
     step = Step(f"add {plural(number, 'node')} like {like}")
     since = scheduler.mark
     allocatable = state.node_resources.allocatable(like)
-    taints = tuple(each for each in allocatable.taints if each != CORDONED)
+    taints = tuple(each for each in allocatable.taints if each.key not in {*PASSING, *LEAVING})
     new = list(islice(_new_names(state, like), number))
+    known = state.nodes.labels(like)
+    own = [key for key, value in known.items() if value in {like, known.get(HOSTNAME)}]
     for name in new:
-        labels = dict(state.nodes.labels(like))
-        if HOSTNAME in labels:
-            labels[HOSTNAME] = name
+        labels = {**known, **dict.fromkeys(own, name)}
         state.upsert_node(Node(name, labels, Allocatable(allocatable.amounts, taints)))
+        ledger_of(state).add_node(name, labels, like, known)
     scheduler.nodes_changed(new)
     there = [pod for pod in _pods_of(state, like) if belongs_to_node(pod)]
     pods = [only_on(pod, name) for name in new for pod in there]
