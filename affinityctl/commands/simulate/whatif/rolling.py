@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import ChainMap
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from msgspec import structs
 
@@ -22,7 +22,7 @@ from affinityctl.commands.simulate.whatif.outcome import (
     ended,
     explain,
 )
-from affinityctl.commands.simulate.whatif.placing import MakePod, replicas
+from affinityctl.commands.simulate.whatif.placing import MakePod, daemons, replicas
 from affinityctl.commands.simulate.whatif.scaling import CostGiver, scaled_down
 from affinityctl.commands.simulate.whatif.scheduling import Scheduler
 from affinityctl.commands.simulate.whatif.successors import as_made, is_of_stateful_set, ordinal
@@ -40,6 +40,7 @@ from extender.core.model.workload import DAEMON_SET, STATEFUL_SET
 
 _Turn: TypeAlias = tuple[Sequence[Pod], Sequence[Pod]]
 """Old pods to remove and then new pods to create."""
+UNREACHABLE: Final = "node.kubernetes.io/unreachable"
 
 
 def scale(
@@ -249,22 +250,43 @@ def _made(now: _State, number: int, there: Mapping[int, Pod]) -> Pod:
 
 
 def _daemon_set(now: _State) -> Iterator[_Turn]:
-    """Yield the turns of a DaemonSet, node by node: the new pod first where it may surge.
+    """Yield the turns of a DaemonSet (rollingUpdate): the new pod first where it may surge.
 
-    Pods that are not available come first.
+    First, its pods leave the nodes that it does not want any more, and come to those that it wants
+    besides. Pods that are not available are replaced whatever the limits are.
     """
-    surge, template = now.rollout.surge, now.make(0)
-    for number, pod in enumerate(sorted(now.old, key=now.scheduler.lives.is_available)):
-        node = _node_of_daemon(pod)
-        new = now.make(number) if node is None else only_on(template, node)
-        if not surge:
+    scheduler, template = now.scheduler, now.make(0)
+    made = {_node_of_daemon(pod): pod for pod in daemons(scheduler, template)}
+    leaving = [pod for pod in now.old if not _is_kept(scheduler, pod, made)]
+    there = {_node_of_daemon(pod) for pod in now.old}
+    if coming := [pod for node, pod in made.items() if node not in there]:
+        yield leaving, coming
+    elif leaving:
+        yield leaving, ()
+    surge = now.rollout.surge
+    for pod in sorted(now.old, key=scheduler.lives.is_available):
+        sound, node = scheduler.lives.is_available(pod), _node_of_daemon(pod)
+        olds = {_node_of_daemon(each) for each in now.old}
+        late = [each for each in now.waiting if not surge or _node_of_daemon(each) in olds]
+        if sound and len(late) >= (surge or now.rollout.unavailable):
+            return
+        new = made.get(node) or only_on(template, str(node))
+        if not (surge and sound):
             yield [pod], [new]
         else:
             yield (), [new]
-            if not now.scheduler.waits(new.key):
+            if not scheduler.waits(new.key):
                 yield [pod], ()
-        if len(now.waiting) >= (surge or now.rollout.unavailable):
-            return
+
+
+def _is_kept(scheduler: Scheduler, pod: Pod, made: Container[str | None]) -> bool:
+    """Return whether a DaemonSet's pod stays until its turn: its node is wanted, or has it still.
+
+    A pod that is deleted on a node that does not answer does not go.
+    """
+    node = _node_of_daemon(pod)
+    taints = () if node is None else scheduler.state.node_resources.allocatable(node).taints
+    return node in made or any(each.key == UNREACHABLE for each in taints)
 
 
 def _node_of_daemon(pod: Pod) -> str | None:
