@@ -122,6 +122,25 @@ def test_another_number_of_replicas_is_scaled_to_before_the_update(simulate: Sim
     assert "Update deployment default/web, 2 pods: 2 old deleted, 2 new placed, done" in said
 
 
+@pytest.mark.parametrize(
+    ("kind", "change", "said_of_it"),
+    [
+        ("Deployment", "--scale deploy/web=4", "4 pods: 4 old deleted, 4 new placed, done"),
+        ("Deployment", "--scale deploy/web=0", "0 pods: 0 new placed, done"),
+        ("StatefulSet", "--scale sts/web=3", "3 pods: 3 old deleted, 3 new placed, done"),
+    ],
+)
+def test_a_restart_goes_by_the_number_that_a_change_before_it_leaves(
+    kind: str, change: str, said_of_it: str, simulate: Simulate
+) -> None:
+    owner = "ReplicaSet/web-5d" if kind == "Deployment" else "StatefulSet/web"
+    plain = pod("t").labels({"app": "web", "pod-template-hash": "5d"}).owned_by(owner)
+    there = [called(f"web-{number}", plain).on("b1") for number in range(2)]
+    object_ = workload(kind, "web", pod("t").labels(app="web"), replicas=2)
+    code, said = simulate(f"{change} --restart {kind}/web", object_, *there)
+    assert (code, said_of_it in said) == (0, True), said
+
+
 def test_a_paused_deployment_does_not_roll(simulate: Simulate) -> None:
     paused = workload("Deployment", "web", APART, replicas=3, paused=True)
     code, said = simulate("--restart deploy/web", paused, *RUNNING)

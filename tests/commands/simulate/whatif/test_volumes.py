@@ -186,10 +186,8 @@ def test_a_new_node_has_the_drivers_and_limits_of_the_one_that_it_is_like() -> N
     pods = [using(name, name=f"with-{name}") for name in "abc"]
     at_once(lose(scheduler, ["x2", "y1"], "the others"))
     assert sorted(map(str, placed(scheduler, *pods))) == ["None", "x1", "x1-1"]
-    assert why(scheduler) == [
-        "volume: as many volumes are attached as the node takes (1 of 1 attached; this pod brings "
-        "1)"
-    ]
+    (cause,) = why(scheduler)
+    assert "as many volumes are attached as the node takes (1 of 1 attached" in cause
 
 
 @pytest.mark.parametrize(
