@@ -591,6 +591,20 @@ def test_pods_that_are_not_ready_go_where_a_budget_says_so(simulate: Simulate) -
     assert (code, said.splitlines()[0]) == (0, "Drain a1: 1 pod evicted, 1 placed on other nodes")
 
 
+def test_a_pod_that_tolerates_the_cordon_comes_back(simulate: Simulate) -> None:
+    web = pod("t").labels(app="web").selects(pool="old").owned_by("ReplicaSet/web-5d")
+    web["spec"]["tolerations"] = [{"operator": "Exists"}]
+    there = [called("any", web).on("a1"), placed(1, "a1")]
+    code, said = simulate("--drain a1", *there)
+    assert code == 1
+    assert "Drain a1: 2 pods evicted, 1 placed on other nodes, 1 came back" in said
+    assert "  default/any came back to a1: it tolerates the taint of the cordon" in said
+    code, said = simulate("--drain-each", *there)
+    (row,) = (line.split() for line in said.splitlines() if line.startswith("  a1 "))
+    assert (code, row[:6]) == (1, ["a1", "1", "1", "0", "1", "0"])
+    assert " ".join(row[6:]) == "default/any tolerates the cordon and came back"
+
+
 def test_drain_says_what_kubectl_stops_at(simulate: Simulate) -> None:
     scratch = pod("scratch").owned_by("ReplicaSet/s").on("a1")
     scratch["spec"]["volumes"] = [{"name": "tmp", "emptyDir": {}}]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import count, islice
+from typing import Final
 
 from msgspec import structs
 
@@ -21,6 +22,12 @@ from extender.core.model.node_selection import NO_NODE_SELECTION, NodeRule, Node
 from extender.core.model.objects import Node, Pod
 from extender.core.model.wording import plural
 from extender.diagnosis.verbs.node_room import LEAVING, PASSING
+
+
+_BACK: Final = (
+    f"it tolerates the taint of the cordon, {CORDONED.key}; kubectl drain ends, and the node is not "
+    "empty"
+)
 
 
 def drain(
@@ -53,6 +60,9 @@ def drain(
                 yield from scheduler.settle()
     found = ((pod, scheduler.disruptions.refusal(pod)) for pod in left)
     step.blocked = [Blocked(pod.key, str(pod.node), *why) for pod, why in found if why is not None]
+    evicted = (state.pods.get(each.pod) for each in step.removed)
+    there = [pod for pod in evicted if pod is not None and pod.node in names]
+    step.blocked += [Blocked(pod.key, str(pod.node), (), _BACK) for pod in there]
     return ended(scheduler, step, since, [each.pod for each in step.removed])
 
 

@@ -124,11 +124,12 @@ class Removal:
 
 @dataclass(frozen=True, slots=True)
 class Blocked:
-    """A pod that disruption budgets keep on a node that is drained."""
+    """A pod that is on a node that was drained: budgets keep it there, or it came back."""
 
     pod: Key
     node: str
     budgets: Sequence[Key]
+    """None for a pod that was evicted and came back, as it tolerates the cordon."""
     why: str
 
 
