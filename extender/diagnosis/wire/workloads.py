@@ -119,6 +119,7 @@ class WorkloadSpec(msgspec.Struct):
 class WorkloadStatus(msgspec.Struct):
     desiredNumberScheduled: _Number | None = None
     succeeded: _Number | None = None
+    failed: _Number | None = None
     completionTime: str | None = None
     conditions: msgspec.Raw = NULL
 

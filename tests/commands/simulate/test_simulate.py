@@ -277,11 +277,16 @@ def test_what_hurts_is_one_table(simulate: Simulate) -> None:
 HUGE = pod("huge").requests(cpu="9")
 BARE = pod("bare").on("a1")
 OF_JOB = pod("once-x").on("a1").owned_by("Job/once")
-SPARING = {"rules": [{"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget"}]}]}
+OF_CODES = {"action": "FailJob", "onExitCodes": {"operator": "In", "values": [42]}}
 
 
-def job(**spec: Any) -> Any:
-    return workload("Job", "once", pod("t"), **spec)
+def disrupted(action: str) -> Any:
+    return {"action": action, "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]}
+
+
+def job(*policy: Any, failed: int = 0, **spec: Any) -> Any:
+    given = {"podFailurePolicy": {"rules": [*policy]}} if policy else {}
+    return workload("Job", "once", pod("t"), **spec, **given) | {"status": {"failed": failed}}
 
 
 @pytest.mark.parametrize(
@@ -304,8 +309,24 @@ def job(**spec: Any) -> Any:
             "--lose a1", [job(backoffLimitPerIndex=0), OF_JOB], 1, id="or one try for each index"
         ),
         pytest.param(
-            "--drain a1", [job(backoffLimit=0, podFailurePolicy=SPARING), OF_JOB], 0, id="or spares"
+            "--drain a1", [job(disrupted("Ignore"), backoffLimit=0), OF_JOB], 0, id="or spares"
         ),
+        pytest.param(
+            "--drain a1", [job(OF_CODES, backoffLimit=0), OF_JOB], 1, id="not by exit codes alone"
+        ),
+        pytest.param(
+            "--drain a1", [job(disrupted("FailJob")), OF_JOB], 1, id="one that disruptions fail"
+        ),
+        pytest.param(
+            "--drain a1",
+            [job(OF_CODES, disrupted("Count"), disrupted("FailJob")), OF_JOB],
+            0,
+            id="the first rule decides",
+        ),
+        pytest.param(
+            "--lose a1", [job(failed=3, backoffLimit=3), OF_JOB], 1, id="its tries are used up"
+        ),
+        pytest.param("--lose a1", [job(failed=5), OF_JOB], 0, id="there are six by default"),
     ],
 )
 def test_the_exit_code_is_about_what_the_changes_do(

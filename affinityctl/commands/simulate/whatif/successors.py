@@ -32,7 +32,7 @@ class KnownWorkload:
     in_order: bool = True
     """Of a StatefulSet: it makes a pod once those of lower ordinals are ready (OrderedReady)."""
     tries_again: bool = True
-    """Of a Job: it makes a pod in place of one that is evicted or lost (backoffLimit)."""
+    """Of a Job: it makes a pod in place of the next that is evicted or lost (backoffLimit)."""
 
 
 KnownWorkloads: TypeAlias = Mapping[Identity, KnownWorkload]
