@@ -123,6 +123,25 @@ def test_another_number_of_replicas_is_scaled_to_before_the_update(simulate: Sim
 
 
 @pytest.mark.parametrize(
+    ("policy", "change", "code"),
+    [
+        ("OrderedReady", "--scale sts/db=3", 1),
+        ("OrderedReady", "--scale sts/db=1", 1),
+        ("OrderedReady", "--scale sts/db=0", 0),
+        ("Parallel", "--scale sts/db=3", 0),
+    ],
+)
+def test_a_stateful_set_that_does_not_come_to_its_number_hurts(
+    policy: str, change: str, code: int, simulate: Simulate
+) -> None:
+    owned = pod("t").labels(app="db").owned_by("StatefulSet/db")
+    there = [called(f"db-{number}", owned).on("b1").ready(yes=number != 0) for number in range(2)]
+    owning = workload("StatefulSet", "db", pod("t"), replicas=2, podManagementPolicy=policy)
+    ended, said = simulate(change, owning, *there)
+    assert (ended, "stopped there" in said) == (code, code == 1), said
+
+
+@pytest.mark.parametrize(
     ("kind", "change", "said_of_it"),
     [
         ("Deployment", "--scale deploy/web=4", "4 pods: 4 old deleted, 4 new placed, done"),

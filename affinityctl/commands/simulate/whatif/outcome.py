@@ -212,6 +212,8 @@ class Step:
     update: Update | None = None
     scaled: ScaledDown | None = None
     trials: Sequence[Trial] | None = None
+    stopped: bool = False
+    """The controller of pods that are scaled waits, and does not come to the end."""
     notes: list[str] = field(default_factory=list)
 
     @property
@@ -225,7 +227,7 @@ class Step:
 
         Whether pods wait is for the end to say.
         """
-        stuck = self.update is not None and self.update.stuck is not None
+        stuck = self.stopped or (self.update is not None and self.update.stuck is not None)
         trials = any(each.hurts for each in self.trials or ())
         return bool(self.gone or self.blocked or self.not_started or stuck or trials)
 

@@ -79,6 +79,7 @@ def scale(
         yield from _take(now, done, *turn)
     step.removed = [each for took in done.steps for each in took.removed]
     if now.held_by is not None:
+        step.stopped = True
         step.notes.append(f"stopped there: {held_up(now.held_by)}")
     return ended(scheduler, step, since, [pod.key for pod in now.new])
 
