@@ -645,6 +645,28 @@ def test_a_pod_that_tolerates_the_cordon_comes_back(simulate: Simulate) -> None:
     assert " ".join(row[6:]) == "default/any tolerates the cordon and came back"
 
 
+@pytest.mark.parametrize(
+    ("constraint", "said_of_it"),
+    [
+        pytest.param({}, True, id="the lost zone is a domain with none of these pods"),
+        pytest.param({"nodeTaintsPolicy": "Honor"}, False, id="it honors taints"),
+        pytest.param({"maxSkew": 2}, False, id="it allows one more"),
+        pytest.param({"whenUnsatisfiable": "ScheduleAnyway"}, False, id="it refuses nothing"),
+    ],
+)
+def test_what_waits_while_the_nodes_that_are_lost_are_there_still(
+    constraint: dict[str, Any], said_of_it: bool, simulate: Simulate
+) -> None:
+    given = {"maxSkew": 1, "topologyKey": ZONE, "whenUnsatisfiable": "DoNotSchedule"}
+    web = pod("t").labels(app="web").owned_by("ReplicaSet/web-5d")
+    web["spec"]["topologySpreadConstraints"] = [{**given, "labelSelector": WEB, **constraint}]
+    there = [called(f"web-{name}", web).uid(name).on(name) for name in ("a1", "b1")]
+    code, said = simulate("--lose b1", *there)
+    text = " ".join(said.split())
+    assert (code, "Lose b1: 1 pod lost, 1 placed" in said) == (0, True), said
+    assert ("topology spread counts their domains: default/web-b1 waits" in text) is said_of_it
+
+
 def test_drain_says_what_kubectl_stops_at(simulate: Simulate) -> None:
     scratch = pod("scratch").owned_by("ReplicaSet/s").on("a1")
     scratch["spec"]["volumes"] = [{"name": "tmp", "emptyDir": {}}]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Generator, Iterator, Sequence
 from dataclasses import replace
 from itertools import count, islice
 from typing import Final
@@ -17,16 +17,16 @@ from affinityctl.scheduler.volumes.ledger import ledger_of
 from extender.core.cluster.state import ClusterState
 from extender.core.model.keys import Key
 from extender.core.model.labels import HOSTNAME
-from extender.core.model.node_resources import CORDONED, Allocatable
+from extender.core.model.node_resources import CORDONED, Allocatable, Taint
 from extender.core.model.node_selection import NO_NODE_SELECTION, NodeRule, NodeTerm
 from extender.core.model.objects import Node, Pod
-from extender.core.model.wording import plural
+from extender.core.model.wording import plural, some
 from extender.diagnosis.verbs.node_room import LEAVING, PASSING
 
-
+UNREACHABLE: Final = Taint("node.kubernetes.io/unreachable", "", "NoSchedule")
 _BACK: Final = (
-    f"it tolerates the taint of the cordon, {CORDONED.key}; kubectl drain ends, and the node is not "
-    "empty"
+    f"it tolerates the taint of the cordon, {CORDONED.key}; kubectl drain ends, and the node is "
+    "not empty"
 )
 
 
@@ -66,10 +66,17 @@ def drain(
     return ended(scheduler, step, since, [each.pod for each in step.removed])
 
 
+_COUNTED: Final = (
+    "as long as the Node objects are there, not ready, topology spread counts their domains: {} "
+    "until they are deleted. nodeTaintsPolicy: Honor in the constraint leaves them out"
+)
+
+
 def lose(scheduler: Scheduler, names: Sequence[str], what: str) -> Looks:
     """Take nodes away with all their pods; controllers make those anew that can be elsewhere."""
     state = scheduler.state
     step = Step(f"lose {_titled(what, names)}", "lost")
+    meanwhile = yield from _waiting_meanwhile(scheduler, names)
     since = scheduler.mark
     for name in names:
         for pod in _pods_of(state, name):
@@ -77,7 +84,34 @@ def lose(scheduler: Scheduler, names: Sequence[str], what: str) -> Looks:
         state.remove_node(name)
     scheduler.nodes_changed(names)
     yield from scheduler.settle()
+    if late := [
+        each.pod for each in scheduler.placements[since.placements :] if each.pod in meanwhile
+    ]:
+        are = "wait" if late[1:] else "waits"
+        step.notes.append(_COUNTED.format(f"{some(late, len(late))} {are}"))
     return ended(scheduler, step, since, [each.pod for each in step.removed])
+
+
+def _waiting_meanwhile(
+    scheduler: Scheduler, names: Sequence[str]
+) -> Generator[None, None, Collection[Key]]:
+    """Return the pods that wait while nodes that are lost are there still, not reachable.
+
+    Topology spread counts them as domains, unless a constraint honors taints. O(settle), for pods
+    that have such constraints; nothing in a trial.
+    """
+    there = [pod for name in names for pod in _pods_of(scheduler.state, name)]
+    counted = (each for pod in there for each in scheduler.spread(pod) if not each.honors_taints)
+    if scheduler.in_trial or next(counted, None) is None:
+        return ()
+    with scheduler.trial(names):
+        for name in names:
+            _taint(scheduler.state, name, UNREACHABLE)
+        scheduler.nodes_changed(names)
+        for pod in there:
+            _evict(scheduler, pod)
+        yield from scheduler.settle()
+        return {pod.key for pod in scheduler.waiting if scheduler.spread(pod)}
 
 
 def add_nodes(scheduler: Scheduler, number: int, like: str) -> Looks:
@@ -130,11 +164,16 @@ def kept_to(pod: Pod, node: str) -> Pod:
 
 
 def _cordon(state: ClusterState, name: str) -> None:
+    if not state.node_resources.allocatable(name).unschedulable:
+        _taint(state, name, CORDONED, cordoned=True)
+
+
+def _taint(state: ClusterState, name: str, taint: Taint, *, cordoned: bool = False) -> None:
     has = state.node_resources.allocatable(name)
-    if not has.unschedulable:
-        taints = tuple(dict.fromkeys((*has.taints, CORDONED)))
-        has = Allocatable(has.amounts, taints, unschedulable=True)
-        state.upsert_node(Node(name, state.nodes.labels(name), has))
+    taints = tuple(dict.fromkeys((*has.taints, taint)))
+    cordoned |= has.unschedulable
+    has = Allocatable(has.amounts, taints, unschedulable=cordoned)
+    state.upsert_node(Node(name, state.nodes.labels(name), has))
 
 
 def _pods_of(state: ClusterState, node: str) -> list[Pod]:

@@ -6,12 +6,12 @@ from collections import ChainMap
 from collections.abc import Container, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
-from typing import Final, TypeAlias
+from typing import TypeAlias
 
 from msgspec import structs
 
 from affinityctl.commands.simulate.whatif.deletion_order import Lives
-from affinityctl.commands.simulate.whatif.nodes import only_on
+from affinityctl.commands.simulate.whatif.nodes import UNREACHABLE, only_on
 from affinityctl.commands.simulate.whatif.outcome import (
     After,
     Looks,
@@ -40,7 +40,6 @@ from extender.core.model.workload import DAEMON_SET, STATEFUL_SET
 
 _Turn: TypeAlias = tuple[Sequence[Pod], Sequence[Pod]]
 """Old pods to remove and then new pods to create."""
-UNREACHABLE: Final = "node.kubernetes.io/unreachable"
 
 
 def scale(
@@ -287,7 +286,7 @@ def _is_kept(scheduler: Scheduler, pod: Pod, made: Container[str | None]) -> boo
     """
     node = _node_of_daemon(pod)
     taints = () if node is None else scheduler.state.node_resources.allocatable(node).taints
-    return node in made or any(each.key == UNREACHABLE for each in taints)
+    return node in made or any(each.key == UNREACHABLE.key for each in taints)
 
 
 def _node_of_daemon(pod: Pod) -> str | None:
