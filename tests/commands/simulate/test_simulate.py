@@ -304,7 +304,7 @@ def disrupted(action: str) -> Any:
 
 
 def job(*policy: Any, failed: int = 0, **spec: Any) -> Any:
-    given = {"podFailurePolicy": {"rules": [*policy]}} if policy else {}
+    given: dict[str, Any] = {"podFailurePolicy": {"rules": [*policy]}} if policy else {}
     return workload("Job", "once", pod("t"), **spec, **given) | {"status": {"failed": failed}}
 
 
