@@ -40,7 +40,6 @@ from extender.core.model.node_resources import VOLUMES
 from extender.core.model.wording import MOST_SAID, plural, short, some
 from extender.diagnosis.verbs.filters import GATES, OTHER_SCHEDULER
 from extender.diagnosis.verbs.notes import notes
-from extender.diagnosis.verbs.remedies import what_to_do
 from extender.diagnosis.verbs.telling import summary
 from extender.diagnosis.verbs.waiting import Bottleneck
 
@@ -295,7 +294,7 @@ def _why(state: ClusterState, alike: PendingPods) -> Iterator[str]:
             said.append("Nearest: none, for only replicas of the same workload are in the way")
         remarks = notes(state, explanation)
         said += [f"Note: {note.text}" for note in remarks]
-        said += [f"To do: {text}" for text in what_to_do(explanation, remarks)[:1]]
+        said += [f"To do: {text}" for text in alike.what_to_do(remarks)[:1]]
     return (wrapped(each, INDENT) for each in said)
 
 

@@ -73,7 +73,7 @@ def run(flags: argparse.Namespace) -> int:
         what = f"{change.kind.value} {change.value}"
         for total, looks in carrier.steps(change):
             steps.append(progress.through(what, total, looks))
-    waiting = pending(state, scheduler.waiting, by.profile, waited, scheduler.held)
+    waiting = pending(state, scheduler.waiting, by.profile, waited, scheduler.held, steps=steps)
     found = Simulation(
         state,
         flags.seed,

@@ -261,6 +261,10 @@ Nodes that the pod asks for and that are closed come before those that it does n
 _RANKS: Final = {way: number for number, way in enumerate(OF_REASONS)}
 
 
+OF_SURGE: Final = frozenset(("otherRevision", "otherRevisionPort"))
+"""Notes whose cure is that an update removes a pod first."""
+
+
 def what_to_do(found: Explanation, remarks: Iterable[Note]) -> list[str]:
     """Return what is most likely right first, MOST lines of it.
 

@@ -110,6 +110,22 @@ def test_an_update_that_gets_stuck(simulate: Simulate) -> None:
     assert simulate("--roll FILE", *RUNNING, manifest=DEPLOYMENT) == (1, STUCK)
 
 
+@pytest.mark.parametrize(
+    ("strategy", "told"),
+    [
+        ({"maxSurge": 1, "maxUnavailable": 0}, "To do: Let this update remove a pod first"),
+        ({"maxSurge": 0, "maxUnavailable": 1}, "To do: Have fewer replicas or more domains"),
+    ],
+)
+def test_what_an_update_does_already_is_no_advice(
+    strategy: dict[str, int], told: str, simulate: Simulate
+) -> None:
+    given = {"rollingUpdate": strategy}
+    owning = workload("Deployment", "web", APART, replicas=3, strategy=given)
+    code, said = simulate("--lose a1 --restart deploy/web", owning, *RUNNING)
+    assert (code, told in " ".join(said.split())) == (1, True), said
+
+
 def test_a_restart_takes_the_template_and_strategy_of_the_dump(simulate: Simulate) -> None:
     assert simulate("--restart deploy/web", DEPLOYMENT, *RUNNING) == (1, STUCK)
 

@@ -127,7 +127,7 @@ def roll(scheduler: Scheduler, version: Version, old: Sequence[Pod]) -> Looks:
     A pod that gets a node is available. Each turn is one step of the update.
     """
     step = Step(f"update {version.what}, {plural(len(old), 'pod')}")
-    update = step.update = Update()
+    update = step.update = Update(surges=version.rollout.surge > 0)
     since = scheduler.mark
     now = _State(scheduler, version.make, version.rollout, list(old))
     for gone, new in _turns(now, version.kind):
