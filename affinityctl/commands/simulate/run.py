@@ -14,7 +14,7 @@ from affinityctl.commands.simulate.changes import BY_CONTROLLERS, ChangeKind
 from affinityctl.commands.simulate.report import write
 from affinityctl.commands.simulate.whatif.deletion_order import Lives
 from affinityctl.commands.simulate.whatif.outcome import Simulation, pending
-from affinityctl.commands.simulate.whatif.placing import begin
+from affinityctl.commands.simulate.whatif.placing import begin, keep_daemons
 from affinityctl.commands.simulate.whatif.scheduling import Scheduler
 from affinityctl.commands.simulate.whatif.successors import is_of_stateful_set
 from affinityctl.reading.api_server import namespace_of
@@ -59,6 +59,7 @@ def run(flags: argparse.Namespace) -> int:
     scheduler = Scheduler(state, chance, by.profile, known, lives)
     carrier = Carrier(scheduler, pods, files, workloads, flags.namespace)
     note_ignored_rules(state, carrier.templates(flags.changes))
+    keep_daemons(scheduler)
     progress = Progress()
     steps = []
     if scheduler.waiting:

@@ -207,6 +207,27 @@ def test_a_daemonset_has_one_pod_on_each_node(simulate: Simulate, flag: str) -> 
     assert (code, "daemonset default/agent has one pod on each node" in said) == (2, True), said
 
 
+@pytest.mark.parametrize(
+    ("there", "status", "placed_on"),
+    [
+        pytest.param([], {}, {"a1", "a2", "b1"}, id="one on each node that it may go to"),
+        pytest.param(["a1"], {"desiredNumberScheduled": 3}, {"a2", "b1"}, id="that lacks one"),
+    ],
+)
+def test_a_daemon_set_lacks_a_pod_of_a_node(
+    there: list[str], status: dict[str, int], placed_on: set[str], simulate: Simulate
+) -> None:
+    owned = pod("t").labels(app="agent").owned_by("DaemonSet/agent")
+    load = pod("load").requests(cpu="1").on("b1")
+    tainted = node("c1", {HOST: "c1"}, ROOM, [{"key": "dedicated", "effect": "NoSchedule"}])
+    made = workload("DaemonSet", "agent", pod("t").labels(app="agent")) | {"status": status}
+    running = [called(f"agent-{name}", owned).on(name) for name in there]
+    code, said = simulate("-o json", made, tainted, load, *running)
+    (step,) = json.loads(said)["steps"]
+    found = [each["node"] for each in step["placed"]]
+    assert (code, len(found), {*found}) == (0, len(placed_on), placed_on)
+
+
 def test_the_volumes_that_a_statefulset_adds_are_named(simulate: Simulate) -> None:
     claims = [{"metadata": {"name": "data"}}]
     db = workload("StatefulSet", "db", pod("t"), volumeClaimTemplates=claims)

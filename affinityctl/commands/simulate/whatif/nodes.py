@@ -163,6 +163,13 @@ def kept_to(pod: Pod, node: str) -> Pod:
     return structs.replace(pod, node=None, node_selection=affinity)
 
 
+def node_of_daemon(pod: Pod) -> str | None:
+    """Return the node that a pod is on or is made for; None where nothing says which."""
+    asks = pod.node_selection
+    named = None if asks is None else asks.named
+    return pod.node or (next(iter(named)) if named is not None and len(named) == 1 else None)
+
+
 def _cordon(state: ClusterState, name: str) -> None:
     if not state.node_resources.allocatable(name).unschedulable:
         _taint(state, name, CORDONED, cordoned=True)

@@ -11,7 +11,7 @@ from typing import TypeAlias
 from msgspec import structs
 
 from affinityctl.commands.simulate.whatif.deletion_order import Lives
-from affinityctl.commands.simulate.whatif.nodes import UNREACHABLE, only_on
+from affinityctl.commands.simulate.whatif.nodes import UNREACHABLE, node_of_daemon, only_on
 from affinityctl.commands.simulate.whatif.outcome import (
     After,
     Looks,
@@ -256,18 +256,18 @@ def _daemon_set(now: _State) -> Iterator[_Turn]:
     besides. Pods that are not available are replaced whatever the limits are.
     """
     scheduler, template = now.scheduler, now.make(0)
-    made = {_node_of_daemon(pod): pod for pod in daemons(scheduler, template)}
+    made = {node_of_daemon(pod): pod for pod in daemons(scheduler, template)}
     leaving = [pod for pod in now.old if not _is_kept(scheduler, pod, made)]
-    there = {_node_of_daemon(pod) for pod in now.old}
+    there = {node_of_daemon(pod) for pod in now.old}
     if coming := [pod for node, pod in made.items() if node not in there]:
         yield leaving, coming
     elif leaving:
         yield leaving, ()
     surge = now.rollout.surge
     for pod in sorted(now.old, key=scheduler.lives.is_available):
-        sound, node = scheduler.lives.is_available(pod), _node_of_daemon(pod)
-        olds = {_node_of_daemon(each) for each in now.old}
-        late = [each for each in now.waiting if not surge or _node_of_daemon(each) in olds]
+        sound, node = scheduler.lives.is_available(pod), node_of_daemon(pod)
+        olds = {node_of_daemon(each) for each in now.old}
+        late = [each for each in now.waiting if not surge or node_of_daemon(each) in olds]
         if sound and len(late) >= (surge or now.rollout.unavailable):
             return
         new = made.get(node) or only_on(template, str(node))
@@ -284,16 +284,9 @@ def _is_kept(scheduler: Scheduler, pod: Pod, made: Container[str | None]) -> boo
 
     A pod that is deleted on a node that does not answer does not go.
     """
-    node = _node_of_daemon(pod)
+    node = node_of_daemon(pod)
     taints = () if node is None else scheduler.state.node_resources.allocatable(node).taints
     return node in made or any(each.key == UNREACHABLE.key for each in taints)
-
-
-def _node_of_daemon(pod: Pod) -> str | None:
-    """Return the node that a pod is on or is made for; None where nothing says which."""
-    asks = pod.node_selection
-    named = None if asks is None else asks.named
-    return pod.node or (next(iter(named)) if named is not None and len(named) == 1 else None)
 
 
 def _judge(now: _State, update: Update) -> None:
