@@ -71,6 +71,7 @@ def known_of(workload: Workload) -> KnownWorkload:
         wanted(workload, 0) if counted else None,
         workload.start,
         in_order=spec.podManagementPolicy != PARALLEL,
+        keeps_claims=workload.keeps_claims,
         tries_again=not _ends_with_a_pod(workload.run or spec, workload.status.failed or 0),
     )
 

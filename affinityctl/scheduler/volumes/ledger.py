@@ -245,6 +245,12 @@ class VolumeLedger(Ledger):
             if use.template is not None and (use.ephemeral or key not in self.claims):
                 self.put(self.made(use, key, pod))
 
+    def forget_claims(self, pod: Pod) -> None:
+        """Delete the claims that a StatefulSet has made for a pod."""
+        for use in claims_in(self.with_templates(pod)):
+            if use.template is not None and not use.ephemeral:
+                self.claims.pop(use.key_for(pod.key), None)
+
     def bind(
         self,
         claim: PersistentVolumeClaim,

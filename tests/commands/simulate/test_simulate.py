@@ -460,18 +460,31 @@ def test_with_fewer_pods_it_says_who_goes_and_how_the_rest_is_spread(simulate: S
 
 
 @pytest.mark.parametrize(
-    ("change", "where"),
+    ("change", "scaled", "where"),
     [
-        pytest.param("--scale sts/db=3", "on 1 node: a2", id="a new one goes where its pod can"),
         pytest.param(
-            "--scale sts/db=1 --scale sts/db=2", "on 1 node: b1", id="one that is there holds it"
+            "--scale sts/db=3", "Retain", "on 1 node: a2", id="a new one goes where its pod can"
+        ),
+        pytest.param(
+            "--scale sts/db=1 --scale sts/db=2",
+            "Retain",
+            "on 1 node: b1",
+            id="one that is there holds it",
+        ),
+        pytest.param(
+            "--scale sts/db=1 --scale sts/db=2",
+            "Delete",
+            "on 1 node: a2",
+            id="it goes as the set is scaled down",
         ),
     ],
 )
 def test_each_pod_of_a_stateful_set_has_claims_of_its_own(
-    change: str, where: str, simulate: Simulate
+    change: str, scaled: str, where: str, simulate: Simulate
 ) -> None:
-    objects: list[Any] = [storage_class("wait")]
+    retention = {"persistentVolumeClaimRetentionPolicy": {"whenScaled": scaled}}
+    owning: Any = workload("StatefulSet", "db", pod("t"), replicas=2, **retention)
+    objects: list[Any] = [storage_class("wait"), owning]
     for number, name in enumerate(("a1", "b1")):
         owned = using(f"data-db-{number}", name=f"db-{number}").owned_by("StatefulSet/db")
         objects += [

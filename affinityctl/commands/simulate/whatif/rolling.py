@@ -215,6 +215,7 @@ def _wanted(now: _State) -> int:
 def _stateful_set(now: _State) -> Iterator[_Turn]:
     """Yield the turns of a StatefulSet; a pod that is replaced keeps its name."""
     wanted, lives = _wanted(now), now.scheduler.lives
+    ordinals = range(now.rollout.start, now.rollout.start + wanted)
     while True:
         there = {ordinal(pod): pod for pod in (*now.old, *now.new)}
         if going := [pod for pod in there.values() if pod.status.deleting]:
@@ -232,7 +233,9 @@ def _stateful_set(now: _State) -> Iterator[_Turn]:
         left = {each: member for each, member in members.items() if each not in gone}
         created += next_of_stateful_set(now.rollout, wanted, left).created
         yield [there[each] for each in gone], [_made(now, each, there) for each in created]
-    ordinals = range(now.rollout.start, now.rollout.start + wanted)
+        for condemned in (there[each] for each in gone if each not in ordinals):
+            if not now.scheduler.known(condemned).keeps_claims:
+                ledger_of(now.scheduler.state).forget_claims(condemned)
     updated = ordinals[now.rollout.partition :] if now.rollout.rolling else ()
     if there.keys() != {*ordinals} or any(members[each].outdated for each in updated):
         held = sorted(there, key=lambda each: (each not in ordinals, each))
