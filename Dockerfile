@@ -18,6 +18,7 @@ RUN python -m venv /opt/build \
  && /opt/build/bin/pip --python /opt/affinity-extender install --no-deps --require-hashes \
     --only-binary :all: -r requirements.txt
 COPY pyproject.toml README.md LICENSE ./
+COPY release/homepage.py release/
 COPY extender extender
 COPY affinityctl affinityctl
 # Folders in extender/features to leave out, with spaces between them: docs/promises.md.

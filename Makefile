@@ -70,8 +70,8 @@ sbom: $(RELEASE_STAMP) ## list the parts of each program as CycloneDX, in dist/
 	@release/sbom.sh $(BIN)/cyclonedx-py $(DIST)
 
 .PHONY: wheels chart krew release
-wheels: $(RUN_STAMP) ## build the wheels of the program and of clusterload, into dist/
-	@$(BIN)/pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation --wheel-dir $(DIST) . ./clusterload
+wheels: $(RUN_STAMP) ## build the wheels of the program and of clusterload, into dist/; HOMEPAGE
+	@HOMEPAGE=$(HOMEPAGE) $(BIN)/pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation --wheel-dir $(DIST) . ./clusterload
 
 chart: $(RUN_STAMP) ## make the package of the Helm chart and its icon, in dist/; URL= where the icon will be found, HOMEPAGE
 	@$(BIN)/python -m release.chart $(DIST) $(if $(URL),--url $(URL)) $(if $(HOMEPAGE),--homepage $(HOMEPAGE))
@@ -90,8 +90,10 @@ headlamp: ## build the plugin for Headlamp, into dist/headlamp/plugins (needs No
 	@cp $(PLUGIN)/dist/main.js $(PLUGIN)/package.json $(PLUGIN)/plugins/affinity-extender
 
 VERSION = $(shell sed -n 's/^version = "\(.*\)"$$/\1/p' pyproject.toml)
+# As Python writes it: 1.0.0rc1.
+OF_WHEELS = $(subst -rc.,rc,$(VERSION))
 ARTEFACTS = affinity-extender-$(VERSION).oci.tar affinity-extender.cdx.json clusterload.cdx.json affinity-extender-$(VERSION).tgz affinity-extender.svg \
-  affinity_extender-$(VERSION)-py3-none-any.whl clusterload-$(VERSION)-py3-none-any.whl affinity.yaml \
+  affinity_extender-$(OF_WHEELS)-py3-none-any.whl clusterload-$(OF_WHEELS)-py3-none-any.whl affinity.yaml \
   $(foreach platform,linux-amd64 linux-arm64 darwin-amd64 darwin-arm64,kubectl-affinity-$(platform).tar.gz)
 
 ifeq ($(origin VERSION),command line)

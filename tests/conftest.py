@@ -24,7 +24,7 @@ settings.register_profile(
     "ci",
     derandomize=True,
     deadline=None,
-    max_examples=150,
+    max_examples=100,
     stateful_step_count=25,
     suppress_health_check=_SUPPRESSED,
 )

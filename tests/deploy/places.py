@@ -7,7 +7,11 @@ from typing import Any
 
 import yaml
 
+from extender import __version__
+
 ROOT = Path(__file__).parents[2]
+OF_WHEELS = __version__.replace("-rc.", "rc")
+"""The version as Python writes it."""
 SCHEDULER_CONFIG = ROOT / "scheduler-config"
 MANIFESTS = ROOT / "manifests"
 OVERLAYS = MANIFESTS / "overlays"

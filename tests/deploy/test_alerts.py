@@ -32,7 +32,7 @@ HEARD = f"{OURS}_cache_last_event_timestamp_seconds"
 SYNCED_PODS = f'{SYNCED}{{instance="a", resource="pods"}}'
 HEARD_PODS = f'{HEARD}{{instance="a", resource="pods"}}'
 UP = 'up{job="kube-system/affinity-extender", instance="a"}'
-BUILD = f'{OURS}_build_info{{instance="a", version="0.1.0"}}'
+BUILD = f'{OURS}_build_info{{instance="a", version="1.0.0-rc.1"}}'
 CONFIG = f"{OURS}_config_info"
 FIRING = 'count by (alertname) (ALERTS{alertstate="firing"})'
 DAY = 86_400

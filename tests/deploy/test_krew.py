@@ -23,7 +23,7 @@ from release.krew import PLATFORMS, PROGRAM, manifest, packed, text
 from tests.deploy.places import ROOT, SAMPLES
 from tests.unpacking import unpack
 
-URL = "https://example.com/v0.1.0/"
+URL = "https://example.com/v1.0.0-rc.1/"
 LAUNCHER = ROOT / "release" / "plugin_launcher.py"
 HERE = f"cp3{sys.version_info[1]}"
 
@@ -149,7 +149,7 @@ def test_the_manifest_is_as_krew_wants_it(written: dict[str, Any]) -> None:
     assert written["apiVersion"] == "krew.googlecontainertools.github.com/v1alpha2"
     assert (written["kind"], written["metadata"]["name"]) == ("Plugin", "affinity")
     spec = written["spec"]
-    assert re.fullmatch(r"v\d+\.\d+\.\d+", spec["version"])
+    assert re.fullmatch(r"v\d+\.\d+\.\d+(-rc\.\d+)?", spec["version"])
     assert len(spec["shortDescription"]) <= 50, "krew's guide for authors"
     assert "\n" not in spec["shortDescription"]
     assert spec["homepage"] == "https://example.com"

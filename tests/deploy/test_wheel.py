@@ -80,10 +80,24 @@ def test_the_load_test_is_a_wheel_of_its_own(load_wheel: Path) -> None:
     assert files(load_wheel) == modules("clusterload")
 
 
-def test_the_load_test_wants_the_program_of_its_own_version(load_wheel: Path) -> None:
-    with ZipFile(load_wheel) as archive:
+def test_both_say_where_the_project_is_found_if_that_is_told(
+    wheel: Path, load_wheel: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOMEPAGE", "https://example.com")
+    for source, first in ((ROOT, wheel), (ROOT / "clusterload", load_wheel)):
+        added = {*metadata(built(source, tmp_path))} - {*metadata(first)}
+        assert added == {"Project-URL: Homepage, https://example.com"}
+
+
+def metadata(wheel: Path) -> list[str]:
+    """Return the lines of what a wheel says of itself."""
+    with ZipFile(wheel) as archive:
         (name,) = (name for name in archive.namelist() if name.endswith("/METADATA"))
-        lines = archive.read(name).decode().splitlines()
+        return archive.read(name).decode().splitlines()
+
+
+def test_the_load_test_wants_the_program_of_its_own_version(load_wheel: Path) -> None:
+    lines = metadata(load_wheel)
     assert f"Version: {__version__}" in lines
     assert f"Requires-Dist: affinity-extender=={__version__}" in lines
 

@@ -143,7 +143,7 @@ def dist(
             pytest.skip(f"{tool} is not installed: make image-tools")
     folder = tmp_path_factory.mktemp("dist")
     say("making a release: some minutes")
-    command = ["make", "release", "URL=https://example.com/v0.1.0", f"DIST={folder}"]
+    command = ["make", "release", "URL=https://example.com/v1.0.0-rc.1", f"DIST={folder}"]
     environ = {name: of for name, of in os.environ.items() if not name.startswith("MAKE")}
     done = subprocess.run(
         command, cwd=ROOT, env=environ, capture_output=True, text=True, check=False, timeout=1800

@@ -35,7 +35,8 @@ async def recorded(request: pytest.FixtureRequest, report: Report) -> AsyncItera
     if not request.config.getoption("--record"):
         yield waits
         return
-    row: str = request.node.callspec.id
+    row, other = request.node.callspec.id, request.config.getoption("--older")
+    row = f"{row}, {other}" if other else row
     try:
         yield waits
     except Exception:

@@ -18,6 +18,7 @@ from tests.e2e.controlplane.binaries import cache_folder
 from tests.e2e.controlplane.toolchain import MissingToolError
 from tests.unpacking import unpack
 
+_PROMISED = "release/promised.txt"
 _SHIPPED = ("extender", "affinityctl", "requirements.txt")
 _TIMEOUT_S = 600
 
@@ -35,7 +36,7 @@ THIS = Revision((sys.executable, "-m", "extender"), API_VERSION)
 
 def before_promises() -> str:
     """Return the last commit of 0.1: the one before that which promised something."""
-    added = "log", "--diff-filter=A", "--format=%P", "--", "release/promised.txt"
+    added = "log", "--diff-filter=A", "--format=%P", "--", _PROMISED
     parents = _git(*added).decode().split()
     if not parents:
         raise MissingToolError("this clone is too shallow to have the revision of 0.1")
@@ -43,7 +44,7 @@ def before_promises() -> str:
 
 
 def older(commit: str) -> Revision:
-    """Return a revision of 0.1, with the packages that it pins; installed on the first run."""
+    """Return a revision with the packages that it pins; installed on the first run."""
     home = cache_folder() / f"revision-{commit}-{sys.implementation.cache_tag}"
     if not home.exists():
         home.parent.mkdir(parents=True, exist_ok=True)
@@ -54,7 +55,9 @@ def older(commit: str) -> Revision:
             with suppress(OSError):  # another run may have been faster
                 made.rename(home)
     # Isolated: this folder, from which tests run, has the program of today.
-    return Revision((str(home / "bin" / "python"), "-I", "-m", "extender"), OLD_API_VERSION)
+    promised = _git("ls-tree", "--name-only", commit, "--", _PROMISED)
+    api = API_VERSION if promised else OLD_API_VERSION
+    return Revision((str(home / "bin" / "python"), "-I", "-m", "extender"), api)
 
 
 def _install(commit: str, home: Path) -> None:

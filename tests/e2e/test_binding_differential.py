@@ -188,8 +188,6 @@ def expected(of: Case, said: ApiError | None, found: JSON | None) -> BindOutcome
     """Return what the API server's answer means, by the pod as it is."""
     if said is None:
         return BindOutcome.BOUND
-    if said.status in CLEAR:
-        return BindOutcome.REFUSED
     if found is None or found["status"].get("phase") == "Failed":
         return BindOutcome.GONE
     there = found["spec"].get("nodeName")
@@ -197,6 +195,8 @@ def expected(of: Case, said: ApiError | None, found: JSON | None) -> BindOutcome
         return BindOutcome.BOUND if there == of.node else BindOutcome.ELSEWHERE
     if "deletionTimestamp" in found["metadata"]:
         return BindOutcome.GONE
+    if said.status in CLEAR:
+        return BindOutcome.REFUSED
     judged = said.status == 409
     return BindOutcome.REFUSED if judged and of.gated else BindOutcome.INDETERMINATE
 

@@ -12,8 +12,7 @@ from pathlib import Path
 import aiohttp
 import pytest
 
-from extender import __version__
-from tests.deploy.places import ROOT
+from tests.deploy.places import OF_WHEELS, ROOT
 from tests.deploy.sandbox import GROUP, USER, contained
 from tests.deploy.starting import started, until_ready
 from tests.e2e.images import PINNED, Image, unpacked
@@ -92,7 +91,7 @@ async def test_it_gets_ready_as_its_user_where_nothing_can_be_written(image: Ima
 def test_it_has_the_pinned_packages_and_no_installer(image: Image) -> None:
     there = {tuple(folder.stem.rsplit("-", 1)) for folder in image.packages.glob("*.dist-info")}
     assert {(name.lower().replace("_", "-"), version) for name, version in there} == {
-        ("affinity-extender", __version__),
+        ("affinity-extender", OF_WHEELS),
         *PINNED,
     }
 

@@ -92,8 +92,8 @@ def test_it_says_its_version(plugin: str) -> None:
             id="simulate",
         ),
         pytest.param("advise", 0, "Take: nothing", id="advise"),
-        pytest.param("lint", 0, "nothing found in 11 objects", id="lint"),
-        pytest.param("violations", 0, "no placed pod breaks", id="violations"),
+        pytest.param("lint", 1, "2 errors in 22 objects", id="lint"),
+        pytest.param("violations", 1, "red/red-0   c2     notEnforced", id="violations"),
         pytest.param("quota", 0, "NAMESPACE   IN SCOPE", id="quota"),
     ],
 )

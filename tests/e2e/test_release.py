@@ -16,7 +16,7 @@ import yaml
 from extender import __version__
 from release.chart import CHART, ICON, package
 from release.provenance import NAME
-from tests.deploy.places import ROOT
+from tests.deploy.places import OF_WHEELS, ROOT
 from tests.deploy.sandbox import contained
 from tests.deploy.test_wheel import built, install, said
 from tests.e2e.images import PINNED, unpacked
@@ -33,8 +33,8 @@ ARCHIVE = f"kubectl-affinity-linux-{ARCHITECTURES.get(platform.machine())}.tar.g
 HERE = f"cp3{sys.version_info[1]}"
 WAITS = ("explain", "db-3", "-n", "data", "--cluster")
 SAYS = "data/db-3 fits on no node\n"
-PROGRAM_WHEEL = f"affinity_extender-{__version__}-py3-none-any.whl"
-WHEELS = {PROGRAM_WHEEL: ROOT, f"clusterload-{__version__}-py3-none-any.whl": ROOT / "clusterload"}
+PROGRAM_WHEEL = f"affinity_extender-{OF_WHEELS}-py3-none-any.whl"
+WHEELS = {PROGRAM_WHEEL: ROOT, f"clusterload-{OF_WHEELS}-py3-none-any.whl": ROOT / "clusterload"}
 
 
 def test_the_sums_are_of_all_of_it(dist: Path) -> None:
@@ -75,15 +75,19 @@ def test_the_wheels_run_beside_what_the_plugin_brings(
     assert said(str(programs / "clusterload"), "--version").startswith("clusterload ")
 
 
-def test_what_is_made_again_has_the_same_bytes(dist: Path, tmp_path: Path) -> None:
-    for name, source in WHEELS.items():
-        assert built(source, tmp_path).read_bytes() == (dist / name).read_bytes(), name
+def test_what_is_made_again_has_the_same_bytes(
+    dist: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = dist / f"affinity-extender-{__version__}.tgz"
     with tarfile.open(path) as archive:
         chart = yaml.safe_load(archive.extractfile("affinity-extender/Chart.yaml") or b"")
+    homepage = chart.get("home", "")
+    monkeypatch.setenv("HOMEPAGE", homepage)
+    for name, source in WHEELS.items():
+        assert built(source, tmp_path).read_bytes() == (dist / name).read_bytes(), name
     url, _, icon = chart["icon"].rpartition("/")
     assert (dist / icon).read_bytes() == (CHART / ICON).read_bytes()
-    assert path.read_bytes() == package(url, chart.get("home", ""))
+    assert path.read_bytes() == package(url, homepage)
 
 
 def test_the_image_has_the_program_of_the_wheel(dist: Path, tmp_path: Path) -> None:

@@ -41,8 +41,9 @@ ALL = {"", *(each.name for each in TRACES if each.place != "field")}
 TO, FROM = "upgrade", "downgrade"
 REPORT = Report(
     "upgrade",
-    "Two replicas of 0.1 that are replaced by two of this revision, and the way back",
-    "A row names the mode and the direction; 0.1 is the last commit before the configuration `v1`. "
+    "Two replicas of an older revision that are replaced by two of this one, and the way back",
+    "A row names the mode, the direction and the other revision where it is not 0.1, the last "
+    "commit before the configuration `v1`. "
     "Pods come all the time, and in `assist` and `replace` two have to move while replicas are "
     "replaced, one after the other. It passes if no rule is broken, no bind is lost, no pod is "
     "refused but by a rule, none is evicted twice, every pod gets its place, and `leftovers "

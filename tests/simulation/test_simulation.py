@@ -26,8 +26,8 @@ SEEDS = (7, 703, 26, 240, 371, 59, 424, 754, 2)
 """Those that bring many binds for their time, and all kinds of faults."""
 MORE_SEEDS = (81, 43, 320, 87, 301, 309, 4, 13, 47, 93, 48, 120, 24, 29, 278, 49, 137)
 """Of all kinds, should there not be enough of something: any change may lead a seed elsewhere."""
-ENOUGH_BINDS = 8_000
-ENOUGH_PREEMPTIONS = 60
+ENOUGH_BINDS = 5_000
+ENOUGH_PREEMPTIONS = 40
 ENOUGH_EVICTIONS = 10
 ENOUGH_HANDOVERS = 5
 ENOUGH_MOVES = 10
