@@ -16,8 +16,8 @@ OF_COMMANDS: Final = (
     Bug(
         "new nodes like a cordoned one have its taint",
         "commands.simulate.whatif.nodes",
-        "tuple(each for each in allocatable.taints if each != CORDONED)",
-        "allocatable.taints",
+        "if each.key not in {*PASSING, *LEAVING})",
+        ")",
         "commands/simulate/whatif/test_changes.py::test_new_nodes_like_a_cordoned_one_take_pods",
         _COMMANDS,
     ),

@@ -482,7 +482,7 @@ def test_with_fewer_pods_it_says_who_goes_and_how_the_rest_is_spread(simulate: S
 def test_each_pod_of_a_stateful_set_has_claims_of_its_own(
     change: str, scaled: str, where: str, simulate: Simulate
 ) -> None:
-    retention = {"persistentVolumeClaimRetentionPolicy": {"whenScaled": scaled}}
+    retention: dict[str, Any] = {"persistentVolumeClaimRetentionPolicy": {"whenScaled": scaled}}
     owning: Any = workload("StatefulSet", "db", pod("t"), replicas=2, **retention)
     objects: list[Any] = [storage_class("wait"), owning]
     for number, name in enumerate(("a1", "b1")):

@@ -126,7 +126,7 @@ def add_nodes(scheduler: Scheduler, number: int, like: str) -> Looks:
     taints = tuple(each for each in allocatable.taints if each.key not in {*PASSING, *LEAVING})
     new = list(islice(_new_names(state, like), number))
     known = state.nodes.labels(like)
-    own = [key for key, value in known.items() if value in {like, known.get(HOSTNAME)}]
+    own = [key for key in known if _names_node(key) and known[key] in {like, known.get(HOSTNAME)}]
     for name in new:
         labels = {**known, **dict.fromkeys(own, name)}
         state.upsert_node(Node(name, labels, Allocatable(allocatable.amounts, taints)))
@@ -141,6 +141,12 @@ def add_nodes(scheduler: Scheduler, number: int, like: str) -> Looks:
         yield
     yield from scheduler.settle()
     return ended(scheduler, step, since, [pod.key for pod in pods])
+
+
+def _names_node(key: str) -> bool:
+    """Return whether a label may be the name of its node: hostname, topology.hostpath.csi/node."""
+    last = key.rpartition("/")[2]
+    return "host" in last or "node" in last
 
 
 def _new_names(state: ClusterState, like: str) -> Iterator[str]:

@@ -179,13 +179,13 @@ def test_new_nodes_have_no_taint_of_what_is_wrong_with_their_model(key: str) -> 
 
 
 def test_new_nodes_have_their_own_names_in_all_labels() -> None:
-    labels = {HOST: "c1", "topology.example.com/node": "c1", "disk": "ssd"}
-    scheduler = scheduler_of([node("c1.internal", {**labels, "id": "c1.internal"}, ROOM)], [], [])
+    given = {HOST: "c1", "topology.example.com/node": "c1", "nodename": "c1.internal"}
+    scheduler = scheduler_of([node("c1.internal", {**given, "pool": "c1"}, ROOM)], [], [])
     at_once(add_nodes(scheduler, 1, "c1.internal"))
     name = "c1.internal-1"
     assert scheduler.state.nodes.labels(name) == {
-        **dict.fromkeys((HOST, "topology.example.com/node", "id"), name),
-        "disk": "ssd",
+        **dict.fromkeys(given, name),
+        "pool": "c1",
     }
 
 
