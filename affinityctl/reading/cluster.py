@@ -71,8 +71,8 @@ def cluster_with_nodes(
     pods: PodReader,
     *further: WatchedResource[Any],
     by: Judging,
-) -> tuple[ClusterState, Mapping[Identity, Workload] | None]:
-    """Return what the flags name, for pods to be placed on its nodes, and the workloads in files.
+) -> WorkloadFiles:
+    """Return what the flags name, for pods to be placed on its nodes, with the workloads in files.
 
     `further` resources are listed beside those that filter needs. `by` says where rules in
     annotations count, and gets to know what selects pods. ConfigError without a node.
@@ -93,7 +93,7 @@ def cluster_with_nodes(
     ledger_of(state).known |= listed & KINDS.keys()
     by.selectors.known |= listed
     require_nodes(flags, state)
-    return state, files.workloads.found if flags.cluster else None
+    return files
 
 
 def require_nodes(flags: argparse.Namespace, state: ClusterState) -> None:

@@ -40,24 +40,23 @@ class PriorityClasses:
     def __init__(self) -> None:
         system = (PriorityClass(LabelledMetadata(name), value) for name, value in _SYSTEM.items())
         self._known = {each.metadata.name: each for each in system}
-        self._default: PriorityClass | None = None
 
     def put(self, found: PriorityClass) -> None:
         self._known[found.metadata.name] = found
-        # Of several, which two changes at once may leave, the lowest counts.
-        if found.global_default and (self._default is None or found.value < self._default.value):
-            self._default = found
 
-    def take(self, kind: str, raw: Json) -> None:
-        """Put one of some objects in, if it is a PriorityClass."""
-        if kind == KIND:
-            self.put(_read(raw))
+    @property
+    def _default(self) -> PriorityClass | None:
+        """Return the lowest default: two changes at once may leave several."""
+        every = (each for each in self._known.values() if each.global_default)
+        return min(every, key=lambda each: each.value, default=None)
 
     def admitted(self, pod: Pod) -> Pod:
         """Return a pod of a manifest as it is stored; as it is, where its class is not known."""
         name = pod.spec.priority_class
+        if name is None:
+            return pod
         found = self._known.get(name) if name else self._default
-        if name is None or found is None:
+        if found is None:
             return pod
         may = pod.spec.may_preempt and found.preemption_policy != NEVER
         return pod.with_spec(priority=found.value, may_preempt=may, priority_class=None)

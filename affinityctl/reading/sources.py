@@ -313,6 +313,8 @@ class _Budget:
 def _other(name: str) -> str | None:
     """Return what a file is that is not looked at, by its name."""
     path = PurePosixPath(name)
+    if path.name == "Chart.yaml":
+        return "Helm chart (`helm template` renders it)"
     if path.suffix in SUFFIXES and not path.name.startswith("._"):
         return None
     if path.suffix == ".log" or path.stem == "logs" or "logs" in path.parts[:-1]:

@@ -48,9 +48,3 @@ class WholePodReader(PodReader):
         asks = found.spec.requirements
         unmodelled = (*asks.unmodelled, RUNTIME_CLASS)
         return found.with_spec(requirements=replace(asks, unmodelled=unmodelled))
-
-    def take(self, kind: str, raw: Json) -> None:
-        """Keep an object that adds to the pods of manifests."""
-        self.priorities.take(kind, raw)
-        self.runtimes.take(kind, raw)
-        self.limits.take(kind, raw)

@@ -13,13 +13,14 @@ import msgspec
 from affinityctl.reading.priorities import priority_classes
 from affinityctl.reading.whole_pods import WholePodReader
 from affinityctl.scheduler.default_spread.selectors import Selectors, is_selector_alone
-from affinityctl.scheduler.volumes.ledger import ledger_of
+from affinityctl.scheduler.volumes.ledger import CLAIM, VOLUME, ledger_of
+from affinityctl.scheduler.volumes.manifests import read_claim, read_volume
 from affinityctl.scheduler.volumes.resources import VOLUME_RESOURCES
 from extender.core.cluster.state import ClusterState
 from extender.core.errors import ObjectError
 from extender.core.model.keys import Key, key_of
 from extender.core.model.labels import TEMPLATE_HASH
-from extender.core.model.objects import Pod
+from extender.core.model.objects import Namespace, Pod
 from extender.core.model.workload import (
     STATEFUL_SET,
     Identity,
@@ -27,9 +28,9 @@ from extender.core.model.workload import (
     revision_labels,
 )
 from extender.core.offline import ClusterFileError, ClusterFiles
-from extender.core.resources import WatchedResource
+from extender.core.resources import NAMESPACES, NODES, PODS, WatchedResource
 from extender.core.wire.decoding import Json, decode
-from extender.core.wire.objects import TERMINAL_PHASES, PodReader
+from extender.core.wire.objects import TERMINAL_PHASES, PodReader, read_namespace
 from extender.diagnosis.wire.workloads import (
     NEW_REVISION,
     WORKLOADS,
@@ -250,6 +251,29 @@ class WorkloadFiles(ClusterFiles):
         if kind == "Pod":
             self.workloads.add_pod(raw)
         return known
+
+    def apply(self, kind: str, raw: msgspec.Raw) -> bool:
+        """Put an object of a manifest into the state, as an API server would have it afterwards.
+
+        Return whether that was done. Pods and workloads are placed in other ways; of these, it is
+        noted which pods they select. Nodes do not come by manifests.
+        """
+        if kind in {PODS.kind, NODES.kind, *WORKLOADS}:
+            self.selectors.take(kind, raw)
+            return False
+        if kind == NAMESPACES.kind:
+            # Labels that others have given it stay.
+            name, labels = (new := read_namespace(raw)).name, new.labels
+            self.state.upsert_namespace(
+                Namespace(name, {**self.state.namespace_labels(name), **labels})
+            )
+        elif kind == CLAIM:
+            ledger_of(self.state).apply_claim(read_claim(raw))
+        elif kind == VOLUME:
+            ledger_of(self.state).apply_volume(read_volume(raw))
+        else:
+            return self.put(kind, raw)
+        return True
 
     def finish(self) -> None:
         """Add the pods of workloads, once all files are there; ClusterFileError without pods."""

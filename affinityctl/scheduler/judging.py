@@ -139,16 +139,20 @@ def _of_extender(path: Path) -> Judging:
     )
 
 
-def note_ignored_rules(state: ClusterState, given: Iterable[Pod] = ()) -> None:
+def note_ignored_rules(
+    state: ClusterState, given: Iterable[Pod] = (), pods: int | None = None
+) -> None:
     """Say that rules in annotations were left out, and how to have them counted.
 
-    `given` are the pods of manifests, one of each.
+    `given` are the pods of manifests, one of each; `pods` is the number of others, those of the
+    state unless given.
     """
     manifests = sum(
         each.spec.unannotated is not None and not state.scope.covers(each.pod_class.namespace)
         for each in given
     )
-    counts = ((state.broken_rules.ignored, "pod"), (manifests, "manifest"))
+    pods = state.broken_rules.ignored if pods is None else pods
+    counts = ((pods, "pod"), (manifests, "manifest"))
     ignored = " and ".join(plural(count, what) for count, what in counts if count)
     if ignored:
         complain(

@@ -56,6 +56,8 @@ _LOG_BEGINS: Final = b"\n==== START logs for container "
 _LOG_ENDS: Final = b"==== END logs for container "
 _HELM_SOURCE: Final = b"\n# Source: "
 _HELM_NOTES: Final = b"\nNOTES:\n"
+_HELM_ACTION: Final = b"{{"
+_HELM_HINT: Final = "; if it is a template of a Helm chart, `helm template` renders it"
 _BETWEEN_DOCUMENTS: Final = re.compile(rb"(?<=\})[ \t\r]*\n(?:---[ \t\r]*\n)?\s*(?=\{)")
 
 
@@ -180,7 +182,9 @@ def yaml_documents(content: Json, *, of_cluster: bool = False) -> Iterator[bytes
             if document is not None:
                 yield msgspec.json.encode(document)
     except yaml.MarkedYAMLError as error:
-        raise ObjectError(*plain_yaml.told(error)) from error
+        where, what = plain_yaml.told(error)
+        hint = _HELM_HINT if _HELM_ACTION in bytes(content) else ""
+        raise ObjectError(where, what + hint) from error
     except (yaml.YAMLError, TypeError, ValueError, OverflowError) as error:
         raise ObjectError("", f"neither JSON nor YAML: {error}") from error
 

@@ -218,7 +218,8 @@ def objects_of(content: Json, *, of_cluster: bool = False) -> Iterator[tuple[str
 
 def _documents(content: Json, *, of_cluster: bool) -> Iterator[tuple[_Header, Json]]:
     documents: Iterable[Json]
-    if content[:64].lstrip()[:1] != b"{":
+    start = content[:64].lstrip()[:2]
+    if start[:1] != b"{" or start == b"{{":
         documents = yaml_documents(without_talk(content), of_cluster=of_cluster)
     else:
         try:

@@ -394,8 +394,276 @@ CASES: list[tuple[str, int, tuple[str, ...]]] = [
     ),
     (
         "simulate -f class.yaml --cluster prio.yaml",
-        0,
+        4,
         ("the PriorityClass that default/w-new-1 asks for is not known", "makes no such pod"),
+    ),
+    (
+        "explain web-1 --cluster 56-two-nodes-of-one-hostname.yaml",
+        1,
+        (
+            "n1, n2 all have kubernetes.io/hostname tmpl",
+            "What to do - Give each node a kubernetes.io/hostname of its own",
+        ),
+    ),
+    (
+        "explain db-1 --cluster 57-node-label-lost.yaml",
+        1,
+        (
+            "default/db-0 has the same node selector and node affinity, and is on n1",
+            "What to do - Look whether that node has lost the labels",
+        ),
+    ),
+    (
+        "explain ds-x --cluster 58-daemon-pod-of-a-node-that-is-gone.yaml",
+        1,
+        (
+            "names gone alone, and there is no such node",
+            "Of a DaemonSet nothing is to be done",
+        ),
+    ),
+    (
+        "explain app --cluster 59-near-a-pod-that-waits.yaml",
+        1,
+        (
+            "default/cache-0 would be near it, and waits for a node as well",
+            "What to do - See first why the pods that it has to be near wait",
+        ),
+    ),
+    (
+        "explain -A --cluster 59-near-a-pod-that-waits.yaml",
+        1,
+        ("default/cache-0 would be near it",),
+    ),
+    (
+        "explain op --cluster 60-former-label-of-control-planes.yaml",
+        1,
+        (
+            "no node has the label node-role.kubernetes.io/master; node-role",
+            "io/control-plane has taken its place",
+        ),
+    ),
+    (
+        "explain op2 --cluster 60-former-label-of-control-planes.yaml",
+        1,
+        (
+            "has taken the place of that taint",
+            "What to do - Correct the toleration",
+        ),
+    ),
+    (
+        "explain job --cluster 61-toleration-of-another-effect.yaml",
+        1,
+        (
+            "it tolerates dedicated:NoExecute, and the effect of the taint is NoSchedule",
+            "What to do - Correct the toleration",
+        ),
+    ),
+    (
+        "explain job --cluster 62-toleration-without-value.yaml",
+        1,
+        (
+            "it tolerates gpu with the value '', and the taint has 'true'",
+            "What to do - Correct the toleration",
+        ),
+    ),
+    (
+        "explain app --cluster 63-selected-node-is-full.yaml",
+        1,
+        ("What to do - Make room on n1",),
+    ),
+    (
+        "explain db-0 --cluster 64-local-volume-on-a-full-node.yaml",
+        1,
+        ("What to do - Make room on n1",),
+    ),
+    (
+        "explain app --cluster 65-near-a-pod-on-a-tainted-node.yaml",
+        1,
+        ("What to do - Have the pod tolerate the taint",),
+    ),
+    (
+        "explain app --cluster 66-hostname-is-not-the-name.yaml",
+        1,
+        ("The node ip-1.ec2.internal has ip-1",),
+    ),
+    (
+        "explain app --cluster 67-taints-of-what-starts.yaml",
+        1,
+        (
+            "n2 once it is ready",
+            "What to do - Find out what is wrong with the node",
+        ),
+    ),
+    (
+        "explain web-0 -n prod --cluster 68-anti-affinity-to-all-namespaces.yaml",
+        1,
+        (
+            "staging/web-0 is in another namespace",
+            "What to do - If pods of its own namespace are meant",
+        ),
+    ),
+    (
+        "explain lonely --cluster 69-anti-affinity-to-every-pod.yaml",
+        1,
+        (
+            "has an empty labelSelector: it is about every pod",
+            "What to do - Have the labelSelector ask",
+        ),
+    ),
+    (
+        "explain app --cluster 70-namespace-misspelt.yaml",
+        1,
+        ("and there is no namespace cahce",),
+    ),
+    (
+        "explain p --cluster 71-claim-kept-to-a-full-node.yaml",
+        1,
+        (
+            "What to do - Make room on n1",
+            "Find out why the volume is not made",
+        ),
+    ),
+    (
+        "explain train --cluster 72-gpus-behind-a-taint.yaml",
+        1,
+        ("What to do - Have the pod tolerate the taint",),
+    ),
+    (
+        "explain app --cluster 73-near-a-pod-on-a-full-node.yaml",
+        1,
+        ("What to do - Make room on n1",),
+    ),
+    (
+        "explain app --cluster 74-no-namespace-has-the-labels.yaml",
+        1,
+        ("and no namespace is one of them",),
+    ),
+    (
+        "explain web-1 --cluster 75-affinity-against-anti-affinity.yaml",
+        1,
+        (
+            "asks for the very pods that your anti-affinity on hostname keeps away from",
+            "What to do - Take one of the two rules out",
+        ),
+    ),
+    (
+        "explain w-1 --cluster 76-affinity-against-spread.yaml",
+        1,
+        (
+            "keeps these pods in one zone",
+            "What to do - Take one of the two rules out",
+        ),
+    ),
+    (
+        "explain app --cluster 77-volume-of-an-earlier-claim.yaml",
+        1,
+        ("pv1 is for claim default/data that there was before",),
+    ),
+    (
+        "explain app --cluster 78-volume-of-another-claim.yaml",
+        1,
+        ("waits to be bound to volume pv1: pv1 is for claim default/old",),
+    ),
+    (
+        "explain app --cluster 79-volume-too-small.yaml",
+        1,
+        ("pv1 is smaller than it asks for",),
+    ),
+    (
+        "explain app --cluster 80-no-default-class.yaml",
+        1,
+        ("data (without a class, and none is the default)",),
+    ),
+    (
+        "explain app --cluster 81-class-of-another-zone.yaml",
+        1,
+        ("class standard of ebs.csi.example.com, for zone c alone",),
+    ),
+    (
+        "explain app --cluster 82-volume-at-another-node.yaml",
+        4,
+        (
+            "node n1 has the volume of claim data for default/old",
+            "the pod starts on no other until that pod is gone",
+        ),
+    ),
+    (
+        "explain -A --cluster 83-statefulset-waits-for-its-first.yaml",
+        4,
+        (
+            "waits until default/db-0 is ready",
+            "To do: Find out why the pod before it is not ready",
+        ),
+    ),
+    (
+        "explain statefulset/db --cluster 83-statefulset-waits-for-its-first.yaml",
+        4,
+        ("default/db-1 is not made yet, and waits until default/db-0 is ready",),
+    ),
+    (
+        "explain -A --cluster 84-paused.yaml",
+        4,
+        (
+            "Deployment web is paused",
+            "To do: Resume it",
+        ),
+    ),
+    (
+        "explain db-1 --cluster 85-older-revision-of-a-statefulset.yaml",
+        1,
+        (
+            "has another template by now",
+            "What to do - Delete this pod, which has never run",
+        ),
+    ),
+    (
+        "explain -A --cluster 85-older-revision-of-a-statefulset.yaml",
+        1,
+        ("To do: Delete this pod",),
+    ),
+    (
+        "explain web-2-a --cluster 86-several-old-pods-in-one-domain.yaml",
+        1,
+        (
+            "no domain has fewer than 2 pods to go",
+            "What to do - Let this update remove the old pods of a domain first",
+        ),
+    ),
+    (
+        "explain web-1-a --cluster 87-spread-over-other-workloads.yaml",
+        1,
+        ("over pods with part-of in (shop) refuses 1 node",),
+    ),
+    (
+        "explain p --cluster 88-more-volumes-than-a-node-takes.yaml",
+        1,
+        (
+            "0 of 2 attached; this pod brings 3",
+            "If the pod alone brings more, have fewer in it",
+        ),
+    ),
+    (
+        "lint --cluster 89-windows-pod-without-selector.yaml",
+        1,
+        (
+            "os-not-selected",
+            "windows, and nothing keeps the pods off nodes of another system",
+        ),
+    ),
+    (
+        "explain web-0 --cluster 90-former-topology-key.yaml",
+        1,
+        ("which your affinity is over; topology.kubernetes.io/zone has taken its place",),
+    ),
+    (
+        "explain s-0 --cluster 90-former-topology-key.yaml",
+        1,
+        ("which your topology spread is over; topology.kubernetes.io/zone has taken its place",),
+    ),
+    (
+        "explain app --cluster 91-pod-to-be-near-has-ended.yaml",
+        1,
+        ("as those that have ended do not count",),
     ),
 ]
 UNSAID: list[tuple[str, int, tuple[str, ...]]] = [
@@ -412,6 +680,54 @@ UNSAID: list[tuple[str, int, tuple[str, ...]]] = [
     ("simulate --cluster preempting2.json", 1, ("default/weak",)),
     ("explain never --cluster 30-nobody-schedules.yaml", 1, ("evict default/batch",)),
     ("explain panda-2 --cluster 18-hook-job-shares-labels.yaml", 1, ("panda-pre-y",)),
+    ("explain web-1 --cluster 56-two-nodes-of-one-hostname.yaml", 1, ("fewer replicas",)),
+    ("explain ds-x --cluster 58-daemon-pod-of-a-node-that-is-gone.yaml", 1, ("Name other nodes",)),
+    (
+        "explain op2 --cluster 60-former-label-of-control-planes.yaml",
+        1,
+        ("Add nodes for workloads",),
+    ),
+    ("explain job --cluster 61-toleration-of-another-effect.yaml", 1, ("Add nodes without",)),
+    ("explain job --cluster 62-toleration-without-value.yaml", 1, ("Ask for less",)),
+    ("explain app --cluster 63-selected-node-is-full.yaml", 1, ("Add a node",)),
+    ("explain db-0 --cluster 64-local-volume-on-a-full-node.yaml", 1, ("dd a node",)),
+    (
+        "explain app --cluster 65-near-a-pod-on-a-tainted-node.yaml",
+        1,
+        (
+            "Make room",
+            "Add nodes",
+        ),
+    ),
+    (
+        "explain app --cluster 67-taints-of-what-starts.yaml",
+        1,
+        (
+            "tolerate it",
+            "if the pod tolerated",
+        ),
+    ),
+    (
+        "explain web-0 -n prod --cluster 68-anti-affinity-to-all-namespaces.yaml",
+        1,
+        ("fewer replicas",),
+    ),
+    ("explain lonely --cluster 69-anti-affinity-to-every-pod.yaml", 1, ("fewer replicas",)),
+    (
+        "explain p --cluster 71-claim-kept-to-a-full-node.yaml",
+        1,
+        (
+            "Add a node",
+            "use a class whose",
+        ),
+    ),
+    ("explain app --cluster 73-near-a-pod-on-a-full-node.yaml", 1, ("Add a node",)),
+    ("explain web-1 --cluster 75-affinity-against-anti-affinity.yaml", 1, ("fewer replicas",)),
+    ("explain w-1 --cluster 76-affinity-against-spread.yaml", 1, ("Make room",)),
+    ("explain app --cluster 80-no-default-class.yaml", 1, ("somebody",)),
+    ("explain -A --cluster 83-statefulset-waits-for-its-first.yaml", 4, ("they fit",)),
+    ("explain -A --cluster 84-paused.yaml", 4, ("they fit",)),
+    ("explain web-2-a --cluster 86-several-old-pods-in-one-domain.yaml", 1, ("maxUnavailable: 1",)),
 ]
 
 

@@ -13,7 +13,14 @@ from affinityctl.commands.simulate.whatif.outcome import explain
 from extender.core.cluster.state import ClusterState
 from extender.core.model.verdict import Reason
 from extender.diagnosis.verbs.explanation import Explanation
-from extender.diagnosis.verbs.filters import DELETED, GATES, NO_NODE, OTHER_SCHEDULER
+from extender.diagnosis.verbs.filters import (
+    DELETED,
+    GATES,
+    NO_NODE,
+    ORDER,
+    OTHER_SCHEDULER,
+    PAUSED,
+)
 from extender.diagnosis.verbs.notes import HELD as OF_HELD
 from extender.diagnosis.verbs.notes import Note, notes
 from extender.diagnosis.verbs.remedies import MOST, OF_NOTES, OF_REASONS, what_to_do
@@ -436,7 +443,7 @@ def test_each_reason_has_a_line() -> None:
 
 
 def test_each_thing_that_holds_a_pod_has_a_line() -> None:
-    assert {GATES, OTHER_SCHEDULER, NO_NODE, DELETED} == OF_HELD.keys()
+    assert {GATES, OTHER_SCHEDULER, NO_NODE, DELETED, ORDER, PAUSED} == OF_HELD.keys()
     assert {kind for kind, _ in OF_HELD.values()} <= OF_NOTES.keys()
 
 

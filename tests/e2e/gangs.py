@@ -279,7 +279,8 @@ SCENARIOS = (
             (
                 gang("team", 5),
                 [
-                    pod("leader", labels=_LEADER),
+                    # By priority, the scheduler tries it first; see docs/groups.md.
+                    pod("leader", labels=_LEADER, **IMPORTANT),
                     *(pod(f"worker-{n}", near=[term(ZONE, _LEADER)]) for n in range(4)),
                 ],
             )

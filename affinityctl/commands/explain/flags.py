@@ -93,7 +93,7 @@ def add_flags(of: Parser) -> None:
         metavar="FILE",
         type=Path,
         help="explain the pods and workloads in this file instead (JSON or YAML) or, with -, from "
-        "standard input",
+        "standard input; what else is in it, such as namespaces, counts as in the cluster",
     )
     namespace_flag(of, "of the pod, and of manifests that name none")
     of.add_argument(

@@ -13,6 +13,7 @@ from typing import Protocol
 
 import msgspec
 
+from affinityctl.commands.explain.making import is_superseded, not_made
 from affinityctl.commands.explain.waiting import MOST_KINDS, Waiting, alike
 from affinityctl.commands.explain.waiting import write as write_waiting
 from affinityctl.commands.explain.watching import Looked, require_one, until_changed, watch
@@ -26,11 +27,12 @@ from affinityctl.reading.chosen_pods import (
 )
 from affinityctl.reading.cluster import cluster_with_nodes
 from affinityctl.reading.limit_ranges import limit_ranges
-from affinityctl.reading.manifests import read_manifests
+from affinityctl.reading.manifests import Manifests, read_manifests
 from affinityctl.reading.priorities import priority_classes
 from affinityctl.reading.whole_pods import WholePodReader
-from affinityctl.scheduler.judging import EXIT, Judging, judging, note_ignored_rules
+from affinityctl.scheduler.judging import EXIT, judging, note_ignored_rules
 from affinityctl.scheduler.profiles import preemption
+from affinityctl.scheduler.volumes.attaching import not_started
 from affinityctl.terminal.printing import (
     INDENT,
     columns,
@@ -132,11 +134,15 @@ def _read(
     # A manifest that cannot be read is said before a large cluster is.
     by = judging(flags.config, flags.scheduler_config)
     pods = WholePodReader(by.gates)
-    manifests = [] if flags.filename is None else _manifests(flags, pods, by)
+    manifests = None if flags.filename is None else _manifests(flags, pods)
     adding = (priority_classes(pods.priorities), limit_ranges(pods.limits))
-    state, _ = cluster_with_nodes(flags, pods, *(adding if manifests else ()), by=by)
-    # Once more, as what is added to them is known with the cluster.
-    given = [read_manifest(*each, pods) for each in manifests]
+    cluster = cluster_with_nodes(flags, pods, *(adding if manifests else ()), by=by)
+    state, given = cluster.state, list[Pod]()
+    workloads = cluster.workloads.found if flags.cluster else None
+    if manifests is not None:
+        manifests.apply(cluster, verbose=flags.verbose)
+        # Once more, as what is added to them is known with the cluster.
+        given = [read_manifest(*each, pods) for each in manifests.found]
     note_ignored_rules(state)
     names = list(state.nodes) if flags.node is None else [_node(state, flags.node)]
 
@@ -158,6 +164,9 @@ def _read(
             now=now,
         )
         found = explanation_of(state, question)
+        found.unknown = [*found.unknown, *not_started(state, pod, found.fits)]
+        found.held = [*found.held, *not_made(state, pod, workloads or {})]
+        found.superseded = is_superseded(pod, workloads or {})
         if flags.node is None and not found.fits:
             in_force = state.in_force(found.pod)
             found.preemption = preemption(state, in_force, by.profile, lambda: 0.0)
@@ -197,26 +206,19 @@ def _survey(
     return _worst(EXIT[each] for each in verdicts)
 
 
-def _manifests(
-    flags: argparse.Namespace, pods: WholePodReader, by: Judging
-) -> list[tuple[str, bytes]]:
+def _manifests(flags: argparse.Namespace, pods: WholePodReader) -> Manifests[tuple[str, bytes]]:
     """Return manifests that can be read, with their kinds."""
     path = flags.filename
-
-    def also(kind: str, raw: bytes) -> None:
-        by.selectors.take(kind, raw)
-        pods.take(kind, raw)
 
     def readable(kind: str, raw: bytes) -> tuple[str, bytes]:
         read_manifest(kind, raw, pods)
         return kind, raw
 
-    found, passed = read_manifests(path, KINDS, flags.namespace, readable, also)
-    if not found:
-        what = str(passed) or "nothing in it"
+    given = read_manifests(path, KINDS, flags.namespace, readable)
+    if not given.found:
+        what = given.nothing() or "nothing in it"
         raise ClusterFileError(f"{path}: {what}; expected a Pod, Deployment or the like")
-    passed.note(path, verbose=flags.verbose)
-    return found
+    return given
 
 
 def _node(state: ClusterState, name: str) -> str:

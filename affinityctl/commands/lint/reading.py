@@ -109,6 +109,7 @@ class _Container(msgspec.Struct, rename="camel"):
 class _SpreadConstraint(msgspec.Struct, rename="camel"):
     topology_key: str = ""
     when_unsatisfiable: str = HARD
+    max_skew: int = 1
     label_selector: LabelSelector | None = None
 
 
@@ -120,6 +121,11 @@ class _Volume(msgspec.Struct, rename="camel"):
     persistent_volume_claim: _ClaimSource | None = None
 
 
+class _OperatingSystem(msgspec.Struct):
+    name: str | None = None
+
+
+_OS = msgspec.json.Decoder(_OperatingSystem | None)
 _VOLUMES = msgspec.json.Decoder(list[_Volume] | None)
 
 
@@ -139,7 +145,17 @@ class _ManifestSpec(RolloutSpec, rename="camel"):
     node_name: str | None = None
     scheduler_name: str | None = None
     scheduling_group: SchedulingGroup | None = None
+    os: msgspec.Raw = NULL
     volumes: msgspec.Raw = NULL
+
+    @property
+    def os_name(self) -> str | None:
+        """Return the operating system that its pods are for; None of what is none."""
+        try:
+            found = decode(_OS, self.os)
+        except ObjectError:
+            return None
+        return None if found is None else found.name
 
     @property
     def group(self) -> str | None:
@@ -304,6 +320,7 @@ class TemplateReader:
             tuple(spec.gates()),
             tuple((f"{owner.path}.{path}", name) for path, name in spec.claims()),
             frozenset(found),
+            spec.os_name,
         )
 
     def _read_beside(self, namespace: str, metadata: _ManifestMetadata) -> RulesBeside:
@@ -346,7 +363,7 @@ def _spread(spec: _ManifestSpec, owner: TemplateOwner) -> Iterator[SpreadAt]:
         path = f"topologySpreadConstraints[{index}]"
         selector = read_selector(each.label_selector, f"spec.{path}.labelSelector")
         hard = each.when_unsatisfiable == HARD
-        yield SpreadAt(f"{owner.path}.{path}", selector, each.topology_key, hard)
+        yield SpreadAt(f"{owner.path}.{path}", selector, each.topology_key, hard, each.max_skew)
 
 
 def _terms(written: AffinityManifest, owner: TemplateOwner, labels: Labels) -> Iterator[TermAt]:

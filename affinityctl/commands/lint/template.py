@@ -239,6 +239,7 @@ class SpreadAt(NamedTuple):
     """The pods that it counts, whose label keys make them no others of one revision."""
     topology_key: str
     hard: bool
+    max_skew: int = 1
 
     @property
     def if_unmet(self) -> str:
@@ -320,6 +321,8 @@ class Template:
     """The claims that all pods share, each by the path of its volume and its name."""
     annotations: frozenset[str] = frozenset()
     """The names of all."""
+    os: str | None = None
+    """The operating system that its pods are for."""
 
     @property
     def own_selector(self) -> Mapping[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
@@ -40,17 +40,16 @@ from affinityctl.commands.simulate.whatif.successors import as_made
 from affinityctl.commands.simulate.whatif.trials import try_each
 from affinityctl.reading.chosen_pods import is_of, require_namespace, similar
 from affinityctl.reading.label_selectors import parse_selector
-from affinityctl.reading.manifests import read_manifests
+from affinityctl.reading.manifests import Manifests, read_manifests
 from affinityctl.reading.rollouts import AS_BY_DEFAULT
 from affinityctl.reading.strategies import rollout
-from affinityctl.reading.whole_pods import WholePodReader
-from affinityctl.reading.workloads import SHORT_NAMES
-from affinityctl.scheduler.default_spread.selectors import Selectors
+from affinityctl.reading.workloads import SHORT_NAMES, WorkloadFiles
 from affinityctl.scheduler.volumes.ledger import ledger_of
 from extender.core.config.features import features
 from extender.core.errors import ConfigError
 from extender.core.model.labels import ZONE
 from extender.core.model.objects import Pod
+from extender.core.model.wording import plural
 from extender.core.model.workload import DAEMON_SET, STATEFUL_SET, Identity
 from extender.core.offline import ClusterFileError
 from extender.diagnosis.wire.explanation import KINDS
@@ -74,32 +73,17 @@ def cost_givers() -> list[CostGiver]:
     return [CostGiver(each.field, each.module(each.costs).given_costs) for each in givers]
 
 
-def read_files(
-    changes: Sequence[Change],
-    namespace: str,
-    selectors: Selectors,
-    pods: WholePodReader,
-) -> dict[str, list[GivenManifest]]:
-    """Read the files that changes name; ClusterFileError for one that cannot be used.
-
-    What is in them besides and selects pods, or adds to them, is noted.
-    """
-
-    def also(kind: str, raw: bytes) -> None:
-        selectors.take(kind, raw)
-        pods.take(kind, raw)
-
-    found: dict[str, list[GivenManifest]] = {}
+def read_files(changes: Sequence[Change], namespace: str) -> dict[str, Manifests[GivenManifest]]:
+    """Read the files that changes name; ClusterFileError for one that cannot be used."""
+    found: dict[str, Manifests[GivenManifest]] = {}
     for each in changes:
         if each.kind in {ChangeKind.PLACE, ChangeKind.ROLL} and each.value not in found:
             kinds = KINDS if each.kind is ChangeKind.PLACE else ROLLING
-            found[each.value] = _read(Path(each.value), kinds, namespace, also)
+            found[each.value] = _read(Path(each.value), kinds, namespace)
     return found
 
 
-def _read(
-    path: Path, kinds: frozenset[str], namespace: str, also: Callable[[str, bytes], None]
-) -> list[GivenManifest]:
+def _read(path: Path, kinds: frozenset[str], namespace: str) -> Manifests[GivenManifest]:
     check = SimulationReader()
 
     def checked(kind: str, raw: bytes) -> GivenManifest:
@@ -108,13 +92,12 @@ def _read(
             rollout(read_workload(kind, raw), 1)
         return GivenManifest(kind, raw, pod)
 
-    found, passed = read_manifests(path, kinds, namespace, checked, also)
-    if not found:
-        what = str(passed)
+    given = read_manifests(path, kinds, namespace, checked)
+    if not given.found:
+        what = given.nothing()
         none = f"none of {', '.join(sorted(kinds))} is in it"
         raise ClusterFileError(f"{path}: {none}{what and f'; {what}'}")
-    passed.note(path)
-    return found
+    return given
 
 
 class Carrier:
@@ -122,9 +105,11 @@ class Carrier:
         self,
         scheduler: Scheduler,
         pods: SimulationReader,
-        files: Mapping[str, Sequence[GivenManifest]],
+        files: Mapping[str, Manifests[GivenManifest]],
         workloads: Mapping[Identity, Workload],
+        *,
         namespace: str,
+        cluster: WorkloadFiles,
     ) -> None:
         self._scheduler = scheduler
         self._state = scheduler.state
@@ -132,6 +117,9 @@ class Carrier:
         self._files = files
         self._workloads = workloads
         self._namespace = namespace
+        self._cluster = cluster
+        self._placed: set[Identity] = set()
+        """Workloads that a file has brought."""
         self._revision = 0
 
     def steps(self, change: Change) -> Iterator[tuple[int, Looks]]:
@@ -141,10 +129,10 @@ class Carrier:
         """
         match change.kind:
             case ChangeKind.PLACE:
-                for each in self._files[change.value]:
+                for each in self._given(change):
                     yield self._place(each, change)
             case ChangeKind.ROLL:
-                for each in self._files[change.value]:
+                for each in self._given(change):
                     yield from self._roll(read_workload(each.kind, each.raw))
             case ChangeKind.RESTART:
                 yield from self._roll(self._as_scaled(self._workload(self._identity(change))))
@@ -152,6 +140,13 @@ class Carrier:
                 yield self._scale(change)
             case _:
                 yield 0, self._nodes(change)
+
+    def _given(self, change: Change) -> Sequence[GivenManifest]:
+        """Return what a file has that makes pods, once all else in it is applied."""
+        given = self._files[change.value]
+        given.apply(self._cluster)
+        self._scheduler.applied()
+        return given.found
 
     def templates(self, changes: Sequence[Change]) -> Iterator[Pod]:
         """Yield the pods of the manifests and templates that changes take, one of each."""
@@ -161,7 +156,7 @@ class Carrier:
                 found = self._workloads.get(self._identity(named))
                 if found is not None:
                     yield found.make_pod(self._pods)
-        yield from (given.pod for found in self._files.values() for given in found)
+        yield from (given.pod for each in self._files.values() for given in each.found)
 
     def _nodes(self, change: Change) -> Looks:
         match change.kind:
@@ -189,14 +184,25 @@ class Carrier:
         if manifest.kind == DAEMON_SET and (change.until_full or change.replicas is not None):
             flag = "--until-full" if change.until_full else "--replicas"
             raise ConfigError(flag, f"{what} has one pod on each node, however many that are")
+        there = self._note_there(applied.identity)
         if change.until_full:
-            return 0, fill(self._scheduler, what, applied.make, change.replicas or MOST_UNTIL_FULL)
+            most = change.replicas or MOST_UNTIL_FULL
+            return 0, _noted(fill(self._scheduler, what, applied.make, most), there)
         if manifest.kind == DAEMON_SET:
             new = list(daemons(self._scheduler, applied.pod))
         else:
             wanted = applied.wanted if change.replicas is None else change.replicas
             new = list(islice(replicas(self._scheduler, applied.make), wanted))
-        return len(new), place(self._scheduler, what, new)
+        return len(new), _noted(place(self._scheduler, what, new), there)
+
+    def _note_there(self, identity: Identity) -> str:
+        """Say that a workload has pods in the cluster, which those of a file come beside."""
+        there = [] if identity in self._placed else self._members(identity)
+        self._placed.add(identity)
+        if not there:
+            return ""
+        roll = "; --roll FILE replaces those" * (identity.kind in ROLLING)
+        return f"these come beside {plural(len(there), 'pod')} of the same {identity.kind}{roll}"
 
     def _roll(self, workload: Workload) -> Iterator[tuple[int, Looks]]:
         """Yield the update; before it, a Deployment brings its old pods to their new number."""
@@ -245,7 +251,16 @@ class Carrier:
         if identity.kind not in SCALABLE:
             raise ConfigError("--scale", f"a {identity.kind} has no number of replicas")
         old = self._members(identity)
-        return max(0, int(number) - len(old)), self._scaled(identity, old, int(number))
+        scaled = self._scaled(identity, old, int(number))
+        return max(0, int(number) - len(old)), _noted(scaled, self._note_above(identity, old))
+
+    def _note_above(self, identity: Identity, pods: Iterable[Pod]) -> str:
+        """Say what controls a workload, and decides how many pods it has."""
+        known = self._workloads.get(identity)
+        named = None if known is None else known.metadata.controller
+        tops = (pod.workload for pod in pods)
+        above = named or next((each for each in tops if each not in {None, identity}), None)
+        return "" if above is None else f"{above} controls it and would undo that; scale {above}"
 
     def _scaled(self, identity: Identity, old: Sequence[Pod], wanted: int) -> Looks:
         known = self._workloads.get(identity)
@@ -342,6 +357,13 @@ class Carrier:
         if name not in self._state.nodes:
             raise ConfigError("--like", f"no node {name}")
         return name
+
+
+def _noted(looks: Looks, note: str) -> Looks:
+    """Carry a step out, and add a note to it if there is one."""
+    step = yield from looks
+    step.notes += filter(None, (note,))
+    return step
 
 
 def _some(found: list[str], kind: ChangeKind, why: str) -> list[str]:

@@ -77,7 +77,8 @@ def add_changes(of: Parser) -> None:
         metavar="FILE",
         action=_Begin,
         help="place the pods and workloads in this file (JSON or YAML) or, with -, from standard "
-        "input: as many pods as each wants",
+        "input: as many pods as each wants; what else is in it, such as namespaces and disruption "
+        "budgets, counts from then on",
     )
     group.add_argument(
         "--replicas",

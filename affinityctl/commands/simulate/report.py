@@ -19,11 +19,7 @@ from affinityctl.commands.simulate.whatif.outcome import (
     UpdateStep,
 )
 from affinityctl.commands.simulate.whatif.scaling import ScaledDown
-from affinityctl.commands.simulate.whatif.scheduling import (
-    PRIORITY_CLASS,
-    SAID,
-    Placement,
-)
+from affinityctl.commands.simulate.whatif.scheduling import SAID, Placement
 from affinityctl.scheduler.volumes.ledger import ledger_of
 from affinityctl.terminal.printing import (
     INDENT,
@@ -38,7 +34,7 @@ from extender.core.cluster.state import ClusterState
 from extender.core.model.labels import ZONE
 from extender.core.model.node_resources import VOLUMES
 from extender.core.model.wording import MOST_SAID, plural, short, some
-from extender.diagnosis.verbs.filters import GATES, OTHER_SCHEDULER
+from extender.diagnosis.verbs.filters import GATES, OTHER_SCHEDULER, PRIORITY_CLASS
 from extender.diagnosis.verbs.notes import notes
 from extender.diagnosis.verbs.telling import summary
 from extender.diagnosis.verbs.waiting import Bottleneck

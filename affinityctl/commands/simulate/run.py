@@ -21,10 +21,10 @@ from affinityctl.reading.api_server import namespace_of
 from affinityctl.reading.cluster import cluster_with_nodes, list_stateful_sets, list_workloads
 from affinityctl.reading.limit_ranges import limit_ranges
 from affinityctl.reading.priorities import priority_classes
+from affinityctl.reading.workloads import WorkloadFiles
 from affinityctl.scheduler.judging import EXIT, Judging, judging, note_ignored_rules
 from affinityctl.terminal.printing import show
 from affinityctl.terminal.progress import Progress
-from extender.core.cluster.state import ClusterState
 from extender.core.config.features import left_to_scheduler
 from extender.core.model.keys import Key
 from extender.core.model.workload import Identity
@@ -50,15 +50,16 @@ def run(flags: argparse.Namespace) -> int:
     # These are profiles of the same scheduler; its own file says how they judge.
     left = () if flags.scheduler_config else left_to_scheduler(by.config)
     pods = SimulationReader(by.gates, {*flags.scheduler_name, *left}, lives=controlled)
-    files = read_files(flags.changes, flags.namespace, by.selectors, pods)
-    state, workloads = _cluster(flags, pods, by)
+    files = read_files(flags.changes, flags.namespace)
+    cluster, workloads = _cluster(flags, pods, by)
+    state = cluster.state
     drawn = random.Random(flags.seed).random  # noqa: S311 - to be repeated, not to be a secret
     chance = (lambda: 0.0) if flags.seed is None else drawn
     known = {each.identity: known_of(each) for each in workloads.values()}
     lives = Lives(pods.lives, time.time())
     scheduler = Scheduler(state, chance, by.profile, known, lives)
-    carrier = Carrier(scheduler, pods, files, workloads, flags.namespace)
-    note_ignored_rules(state, carrier.templates(flags.changes))
+    carrier = Carrier(scheduler, pods, files, workloads, namespace=flags.namespace, cluster=cluster)
+    ignored = state.broken_rules.ignored
     keep_daemons(scheduler)
     progress = Progress()
     steps = []
@@ -74,6 +75,8 @@ def run(flags: argparse.Namespace) -> int:
         what = f"{change.kind.value} {change.value}"
         for total, looks in carrier.steps(change):
             steps.append(progress.through(what, total, looks))
+    # The namespaces of manifests may come with them.
+    note_ignored_rules(state, carrier.templates(flags.changes), ignored)
     waiting = pending(state, scheduler.waiting, by.profile, waited, scheduler.held, steps=steps)
     found = Simulation(
         state,
@@ -90,15 +93,15 @@ def run(flags: argparse.Namespace) -> int:
 
 def _cluster(
     flags: argparse.Namespace, pods: SimulationReader, by: Judging
-) -> tuple[ClusterState, Mapping[Identity, Workload]]:
+) -> tuple[WorkloadFiles, Mapping[Identity, Workload]]:
     changed = {each.kind for each in flags.changes}
     adding = (priority_classes(pods.priorities), limit_ranges(pods.limits))
     further = adding if changed & OF_TEMPLATES else ()
-    state, found = cluster_with_nodes(flags, pods, BUDGETS, *further, by=by)
-    if found is not None:
-        return state, found
+    cluster = cluster_with_nodes(flags, pods, BUDGETS, *further, by=by)
+    if flags.cluster:
+        return cluster, cluster.workloads.found
     if changed & {ChangeKind.SCALE, ChangeKind.RESTART}:
-        return state, list_workloads(flags, by.selectors)
-    if changed & REMOVING and any(map(is_of_stateful_set, state.pods.values())):
-        return state, list_stateful_sets(flags, by.selectors)
-    return state, {}
+        return cluster, list_workloads(flags, by.selectors)
+    if changed & REMOVING and any(map(is_of_stateful_set, cluster.state.pods.values())):
+        return cluster, list_stateful_sets(flags, by.selectors)
+    return cluster, {}

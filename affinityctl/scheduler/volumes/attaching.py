@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Container, Iterable, Iterator
 from itertools import chain
 from typing import Final, NamedTuple
 
@@ -15,7 +15,9 @@ from affinityctl.scheduler.volumes.objects import (
 )
 from extender.core.cluster.state import ClusterState
 from extender.core.model.keys import Key
+from extender.core.model.node_resources import VOLUMES
 from extender.core.model.objects import Pod
+from extender.core.verbs.plugins import Unknown
 
 READ_WRITE_ONCE: Final = "ReadWriteOnce"
 OF_ONE_NODE: Final = frozenset((READ_WRITE_ONCE, READ_WRITE_ONCE_POD))
@@ -52,6 +54,21 @@ def held_elsewhere(
             if other.key not in not_started and claim.key in keys:
                 return Held(claim.name, other.key, str(other.node))
     return None
+
+
+def not_started(state: ClusterState, pod: Pod, nodes: Iterable[str]) -> Iterator[Unknown]:
+    """Say of a pod that waits why it would start on none of the nodes that fit."""
+    held: Held | None = None
+    for node in nodes if pod.node is None and claims_in(pod) else ():
+        held = held_elsewhere(state, pod, node)
+        if held is None:
+            return
+    if held is not None:
+        yield Unknown(
+            VOLUMES,
+            f"{held}, and one node has it at a time: the pod starts on no other until that pod is "
+            "gone",
+        )
 
 
 def is_of_one_node(ledger: VolumeLedger, claim: PersistentVolumeClaim, node: str = "") -> bool:

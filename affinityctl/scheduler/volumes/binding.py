@@ -50,6 +50,11 @@ _FORGET: Final = (
     "Remove the annotation volume.kubernetes.io/selected-node from the claim: its node is gone, "
     "and the scheduler chooses another"
 )
+_KEPT: Final = (
+    "Find out why the volume is not made: kubectl describe pvc says it. Until it is, the "
+    "annotation volume.kubernetes.io/selected-node of the claim keeps the pod to the node that the "
+    "scheduler has chosen"
+)
 _RELABEL: Final = (
     f"Have the PersistentVolume made again with the value of {HOST_LABEL} that its node has: it "
     "asks for that label, and not for the name of a node"
@@ -109,6 +114,7 @@ def _elsewhere(
         lambda node: reaches(volume, labels(node)),
         what,
         advice=_RELABEL * (named is not None),
+        of_host=(place := _place_label(volume)) is not None and place.key == HOST_LABEL,
     )
 
 
@@ -132,7 +138,8 @@ def _delayed(state: ClusterState, claims: Sequence[PersistentVolumeClaim]) -> It
         Reason.NO_VOLUME_TO_BIND,
         lambda node: binder.on(node).fits,
         f"volume: no volume for {names} is or can be made there",
-        advice=_FORGET * any(is_lost(state, each) for each in claims),
+        advice=_about_selected(state, claims),
+        of_host=any(each.selected_node for each in claims),
     )
     known = binder.is_reported
     lacks = "too little free storage" if known else "its driver reports no storage"
@@ -142,6 +149,13 @@ def _delayed(state: ClusterState, claims: Sequence[PersistentVolumeClaim]) -> It
         f"volume: {lacks} for {names}",
         advice=_REPORT * (not known),
     )
+
+
+def _about_selected(state: ClusterState, claims: Sequence[PersistentVolumeClaim]) -> str:
+    """Say what to do about claims whose volume is being made for one node."""
+    if any(is_lost(state, each) for each in claims):
+        return _FORGET
+    return _KEPT * any(each.selected_node for each in claims)
 
 
 def _place_label(volume: PersistentVolume) -> Requirement | None:

@@ -9,13 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import ClassVar, TypeAlias
 
 from affinityctl.scheduler.volumes.ledger import ledger_of
 from affinityctl.scheduler.volumes.objects import (
     ClaimUse,
     PersistentVolumeClaim,
+    TopologyTerm,
     claims_in,
+    misfit,
     volumes_in,
 )
 from extender.core.cluster.counts.nodes import NodeList
@@ -24,7 +27,7 @@ from extender.core.model.keys import name_of
 from extender.core.model.node_resources import VOLUMES
 from extender.core.model.objects import Pod
 from extender.core.model.verdict import VOLUME_BINDING, Reason
-from extender.core.model.wording import some
+from extender.core.model.wording import short, some
 from extender.core.verbs.plugins import FilterPlugin, Unknown
 from extender.core.verbs.rules import Rule
 
@@ -41,6 +44,7 @@ class VolumeRule(Rule):
     what: str
     event: str = ""
     advice: str = ""
+    of_host: bool = False
     of_node = True
     looks = 9
 
@@ -160,12 +164,15 @@ def _waiting_for(state: ClusterState, claim: PersistentVolumeClaim) -> str:
     """Say what a claim waits for that should have been bound before its pod is looked at."""
     found = ledger_of(state).classes.get(claim.storage_class)
     if claim.volume:
-        return f"{claim.name} waits to be bound to volume {claim.volume}"
+        volume = ledger_of(state).volumes.get(claim.volume)
+        why = None if volume is None else misfit(volume, claim)
+        return f"{claim.name} waits to be bound to volume {claim.volume}{f': {why}' if why else ''}"
     if found is None and claim.storage_class:
-        return f"{claim.name} waits: there is no class {claim.storage_class}"
+        what = f"{claim.name} waits: there is no class {claim.storage_class}"
+        return f"{what}{_misfits(state, claim)}"
     if found is not None and found.provisions:
         return f"{told(state, claim)} waits for the provisioner to make its volume"
-    return f"{told(state, claim)} waits for somebody to make its volume"
+    return f"{told(state, claim)} waits for a volume that is made by hand"
 
 
 def told(state: ClusterState, claim: PersistentVolumeClaim) -> str:
@@ -174,11 +181,28 @@ def told(state: ClusterState, claim: PersistentVolumeClaim) -> str:
     made = ""
     if found is not None:
         made = f" of {found.provisioner}" if found.provisions else " without a provisioner"
+        if found.allowed:
+            made += f", for {' or '.join(map(_place, found.allowed))} alone"
     there = f", being made for {claim.selected_node}" if claim.selected_node else ""
     if is_lost(state, claim):
         there += ", a node that there is not"
-    of = f"class {claim.storage_class}{made}" if claim.storage_class else "without a class"
-    return f"{claim.name} ({of}{there})"
+    without = "without a class" + ", and none is the default" * (claim.spec.storage_class is None)
+    of = f"class {claim.storage_class}{made}" if claim.storage_class else without
+    misfits = "" if found is not None and found.provisions else _misfits(state, claim)
+    return f"{claim.name} ({of}{there}{misfits})"
+
+
+def _place(term: TopologyTerm) -> str:
+    """Say where a class has its volumes made."""
+    return " and ".join(f"{short(key)} {some(sorted(values), len(values))}" for key, values in term)
+
+
+def _misfits(state: ClusterState, claim: PersistentVolumeClaim) -> str:
+    """Say why the claim has none of the volumes of its class that no other claim has."""
+    volumes = sorted(ledger_of(state).of_class(claim.storage_class), key=attrgetter("key"))
+    left = (each for each in volumes if each.claim is None or each.claim.key == claim.key)
+    why = [*filter(None, (misfit(each, claim) for each in left))]
+    return f"; {some(why, len(why))}" if why else ""
 
 
 def _left_unbound(state: ClusterState, pod: Pod) -> Iterator[str]:

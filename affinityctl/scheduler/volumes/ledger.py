@@ -132,10 +132,7 @@ class VolumeLedger(Ledger):
         return (driver, f"\0{claim.key}") if driver else None
 
     def made(self, use: ClaimUse, key: Key, pod: Pod) -> PersistentVolumeClaim:
-        spec = use.template or ClaimSpec()
-        if spec.storage_class is None:
-            default = next((each.key for each in self.classes.values() if each.is_default), "")
-            spec = replace(spec, storage_class=default)
+        spec = self._with_class(use.template or ClaimSpec())
         return PersistentVolumeClaim(
             key, f"{key}, new", spec, owner=pod.uid if use.ephemeral else None
         )
@@ -169,6 +166,22 @@ class VolumeLedger(Ledger):
             case VolumeAttachment():
                 self.attachments[each.key] = each
                 self._attached.setdefault(each.node, {})[each.key] = each
+
+    def apply_claim(self, claim: PersistentVolumeClaim) -> None:
+        """Put the claim of a manifest in; one that is there keeps its spec and its volume."""
+        if claim.key not in self.claims:
+            self.put(replace(claim, spec=self._with_class(claim.spec)))
+
+    def apply_volume(self, volume: PersistentVolume) -> None:
+        """Put the volume of a manifest in; one that is there keeps its spec and its claim."""
+        if volume.key not in self.volumes:
+            self.put(volume)
+
+    def _with_class(self, spec: ClaimSpec) -> ClaimSpec:
+        if spec.storage_class is not None:
+            return spec
+        default = next((each.key for each in self.classes.values() if each.is_default), "")
+        return replace(spec, storage_class=default)
 
     def _put_volume(self, volume: PersistentVolume) -> None:
         old = self.volumes.get(volume.key)

@@ -11,6 +11,7 @@ from extender.core.model.labels import Labels, Selector
 from extender.core.model.node_resources import PodVolumes
 from extender.core.model.node_selection import NodeRule
 from extender.core.model.objects import Pod
+from extender.core.model.wording import some
 
 READ_WRITE_ONCE_POD: Final = "ReadWriteOncePod"
 NO_PROVISIONER: Final = "kubernetes.io/no-provisioner"
@@ -173,6 +174,23 @@ class PersistentVolume:
     def attached_as(self) -> Attachable | None:
         """Return what counts on a node that has it, None for nothing."""
         return (self.driver, self.handle) if self.driver and self.handle else None
+
+
+def misfit(volume: PersistentVolume, claim: PersistentVolumeClaim) -> str | None:
+    """Say why a volume of a claim's class is not the claim's; None of one that could be."""
+    spec, name = claim.spec, volume.key
+    if volume.claim is not None and not volume.claim.is_to(claim):
+        before = " that there was before" * (volume.claim.key == claim.key)
+        return f"{name} is for claim {volume.claim.key}{before}"
+    if volume.deleting:
+        return f"{name} is being deleted"
+    if volume.capacity < spec.request:
+        return f"{name} is smaller than it asks for"
+    if lacking := spec.access_modes - volume.access_modes:
+        return f"{name} does not have {some(sorted(lacking), len(lacking))}"
+    if spec.selector is not None and not spec.selector.matches(volume.labels):
+        return f"{name} does not have the labels that it selects"
+    return None
 
 
 Attachable: TypeAlias = tuple[str, str]

@@ -14,6 +14,15 @@ Labels: TypeAlias = Mapping[str, str]
 NO_LABELS: Labels = {}
 
 HOSTNAME: Final = "kubernetes.io/hostname"
+SUCCESSORS: Final[Mapping[str, str]] = {
+    "failure-domain.beta.kubernetes.io/zone": "topology.kubernetes.io/zone",
+    "failure-domain.beta.kubernetes.io/region": "topology.kubernetes.io/region",
+    "beta.kubernetes.io/instance-type": "node.kubernetes.io/instance-type",
+    "beta.kubernetes.io/arch": "kubernetes.io/arch",
+    "beta.kubernetes.io/os": "kubernetes.io/os",
+    "node-role.kubernetes.io/master": "node-role.kubernetes.io/control-plane",
+}
+"""Labels, and one taint, that new nodes do not have any more, and what took their place."""
 """The topology key whose domains are single nodes."""
 
 ZONE: Final = "topology.kubernetes.io/zone"

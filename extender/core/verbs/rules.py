@@ -50,6 +50,8 @@ class Rule:
     """What it takes to judge a node by it, roughly, in look-ups."""
     nominated: bool = False
     """Pods that are nominated to nodes are the cause, and not there yet."""
+    of_host: bool = False
+    """It keeps the pod to nodes that there are, by name: it refuses any other that comes."""
     advice: str = ""
     """What to do about it, of a rule of a feature."""
 

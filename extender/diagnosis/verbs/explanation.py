@@ -215,6 +215,8 @@ class Explanation:
     """What may decide as well, and is not looked at."""
     held: Sequence[Unknown] = ()
     """For what no scheduler looks at the pod, wherever it fits."""
+    superseded: bool = False
+    """Its StatefulSet has another template by now, and does not replace it before it is ready."""
     now: float | None = None
     """As in the question."""
 

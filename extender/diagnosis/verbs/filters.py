@@ -30,6 +30,7 @@ from extender.diagnosis.verbs.node_room import (
 from extender.diagnosis.verbs.topology_spread import PodTopologySpread
 
 RUNTIME_CLASS: Final = "runtimeClassName"
+PRIORITY_CLASS: Final = "priorityClassName"
 NOT_MODELLED: Final = {
     SPREAD: f"its {SPREAD} are not looked at",
     "resourceClaims": "its resourceClaims are not looked at",
@@ -43,6 +44,8 @@ GATES: Final = "schedulingGates"
 OTHER_SCHEDULER: Final = "schedulerName"
 NO_NODE: Final = "nodeName"
 DELETED: Final = "deletionTimestamp"
+ORDER: Final = "podManagementPolicy"
+PAUSED: Final = "paused"
 MOST_BYTES: Final = 1000
 """Bytes of names that the author of a pod chooses."""
 OWN_SPREAD: Final = PodTopologySpread()
@@ -131,6 +134,8 @@ class NotModelled(FilterPlugin):
         for field, text in NOT_MODELLED.items():
             if field in pod.spec.requirements.unmodelled:
                 yield Unknown(field, text)
+        if pod.spec.priority_class:
+            yield Unknown(PRIORITY_CLASS, no_class(pod.spec.priority_class))
         if pod.spec.group is not None:
             yield Unknown("schedulingGroup", "whether its whole pod group fits is not looked at")
 
@@ -148,6 +153,13 @@ class NotModelledVolumes(NotModelled):
                 "`affinity-extender explain` from the command line does"
             )
             yield Unknown(VOLUMES, text)
+
+
+def no_class(name: str) -> str:
+    return (
+        f"no PriorityClass {bounded(name, MOST_BYTES)} is known, so that the priority counts as 0; "
+        "an API server that has none refuses the pod"
+    )
 
 
 def holding(state: ClusterState, pod: Pod, known: Collection[str] = ()) -> list[Unknown]:

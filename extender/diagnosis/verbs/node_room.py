@@ -6,6 +6,7 @@ verdict and one explanation covers everything.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
@@ -13,6 +14,7 @@ from typing import ClassVar, Final, TypeAlias
 
 from extender.core.cluster.counts.nodes import NodeList
 from extender.core.cluster.state import ClusterState
+from extender.core.model.labels import SUCCESSORS
 from extender.core.model.node_resources import (
     CORDONED,
     EVERY_ADDRESS,
@@ -21,6 +23,7 @@ from extender.core.model.node_resources import (
     HostPort,
     Requirements,
     Taint,
+    Toleration,
     UsedPorts,
 )
 from extender.core.model.objects import Pod
@@ -48,7 +51,7 @@ EMPTY: Final = " even when empty"
 HELD: Final = " beside the pods nominated there"
 _BETWEEN: Final = " and "
 """Taints of one node."""
-PASSING: Final[Mapping[str, str]] = {
+_PASSING: Final[Mapping[str, str]] = {
     "ebs.csi.aws.com/agent-not-ready": "ready for volumes of its driver",
     "efs.csi.aws.com/agent-not-ready": "ready for volumes of its driver",
     "karpenter.sh/unregistered": "registered by Karpenter",
@@ -67,11 +70,17 @@ PASSING: Final[Mapping[str, str]] = {
 }
 """Taints that are on a node as long as something is wrong with it, and what ends them: to tolerate
 them would put the pod on a broken node."""
-LEAVING: Final = frozenset(
+_STARTING: Final = re.compile(
+    r"(?:startup|ignore)-taint\.cluster-autoscaler\.kubernetes\.io/|readiness\.k8s\.io/"
+    r"|nidhogg\.uswitch\.com/|.*/(?:agent-)?not-?ready$"
+)
+"""Taints that something which runs on a new node takes away once it is ready, by their names."""
+_LEAVING: Final = frozenset(
     ("ToBeDeletedByClusterAutoscaler", "karpenter.sh/disrupted", "karpenter.sh/disruption")
 )
 """Taints of nodes that an autoscaler is about to delete."""
 _ROLE: Final = "node-role.kubernetes.io/"
+_BEFORE: Final = {new: old for old, new in SUCCESSORS.items()}
 
 
 @dataclass(slots=True, eq=False)
@@ -220,12 +229,31 @@ def of_role(taints: str | None) -> bool:
 
 def of_leaving(taints: str | None) -> bool:
     """Return whether one of some taints says that the node is about to be deleted."""
-    return any(_key_of(each) in LEAVING for each in (taints or "").split(_BETWEEN))
+    return any(_key_of(each) in _LEAVING for each in (taints or "").split(_BETWEEN))
 
 
 def of_condition(taints: str | None) -> bool:
     """Return whether all of some taints say that something is wrong with the node."""
-    return all(_key_of(each) in PASSING for each in (taints or "").split(_BETWEEN))
+    return all(_passing(_key_of(each)) for each in (taints or "").split(_BETWEEN))
+
+
+def misses(toleration: Toleration, taint: Taint) -> bool:
+    """Return whether a toleration looks as if it was meant for a taint that it does not cover.
+
+    The taint of a condition is left out: all pods tolerate some of them, with another effect.
+    """
+    same = toleration.key in {taint.key, _BEFORE.get(taint.key)}
+    return same and not _passing(taint.key) and not toleration.covers(taint)
+
+
+def is_lasting(taint: Taint) -> bool:
+    """Return whether a taint is of what a node is for, and not of what becomes of it."""
+    return not _passing(taint.key) and taint.key not in _LEAVING
+
+
+def _passing(key: str) -> str | None:
+    """Say what a node is once a taint has gone that pods need not tolerate; None of others."""
+    return _PASSING.get(key, "ready" if _STARTING.match(key) else None)
 
 
 @dataclass(slots=True, eq=False)
@@ -275,11 +303,11 @@ class TaintRule(Rule):
 
     def remedy(self, domain: str | None, nodes: int) -> str:
         there = (domain or "").split(_BETWEEN)
-        passing = sorted({key for key in map(_key_of, there) if key in PASSING})
-        lasting = [each for each in there if _key_of(each) not in PASSING]
+        passing = sorted({key for key in map(_key_of, there) if _passing(key)})
+        lasting = [each for each in there if not _passing(_key_of(each))]
         parts = []
         if passing:
-            are = " and ".join(PASSING[key] for key in passing)
+            are = " and ".join(dict.fromkeys(str(_passing(key)) for key in passing))
             taints = f"the {plural_of('taint', passing)} {_BETWEEN.join(passing)}"
             go = "go" if passing[1:] else "goes"
             it_is = "they are" if nodes > 1 else "it is"

@@ -10,16 +10,17 @@ from itertools import chain, islice
 from typing import Final
 
 from extender.core.cluster.state import ClusterState
-from extender.core.errors import bounded
 from extender.core.model.exclusive import unwritten
 from extender.core.model.labels import (
+    HOSTNAME,
+    SUCCESSORS,
     TEMPLATE_HASH,
     WRITTEN_AT_BIND,
     Labels,
     Operator,
     Requirement,
 )
-from extender.core.model.node_resources import KNOWN_SCHEDULERS
+from extender.core.model.node_resources import KNOWN_SCHEDULERS, Taint, Toleration
 from extender.core.model.node_selection import NodeRule
 from extender.core.model.objects import NOT_CREATED, Pod
 from extender.core.model.pod_affinity import WrittenTerm
@@ -36,9 +37,24 @@ from extender.core.model.wording import (
 from extender.core.model.workload import DAEMON_SET, MARKS
 from extender.core.verbs.plugins import MAX_NODE_SCORE
 from extender.core.verbs.rules import MOST_LOOKED_AT, Refusal, Rule
-from extender.diagnosis.verbs.explanation import MOST_BLOCKERS, Explanation, TermFacts, event_of
-from extender.diagnosis.verbs.filters import DELETED, GATES, NO_NODE, OTHER_SCHEDULER
-from extender.diagnosis.verbs.node_room import named_node, of_condition
+from extender.diagnosis.verbs.explanation import (
+    MOST_BLOCKERS,
+    Explanation,
+    TermFacts,
+    event_of,
+    whatever_it_spares,
+)
+from extender.diagnosis.verbs.facts import MOST_WAITING
+from extender.diagnosis.verbs.filters import (
+    DELETED,
+    GATES,
+    NO_NODE,
+    ORDER,
+    OTHER_SCHEDULER,
+    PAUSED,
+    no_class,
+)
+from extender.diagnosis.verbs.node_room import misses, named_node, of_condition
 from extender.diagnosis.verbs.telling import quoted, waits_for
 from extender.diagnosis.verbs.topology_spread import SkewRule
 from extender.diagnosis.verbs.waiting import is_not_made
@@ -46,6 +62,8 @@ from extender.diagnosis.verbs.waiting import is_not_made
 _NOT_TOLD: Final = dict.fromkeys((TEMPLATE_HASH, *WRITTEN_AT_BIND, *MARKS), "")
 """Labels in which replicas differ."""
 
+_MOST_PODS: Final = 20_000
+"""Placed pods that are looked at for one note."""
 _LONGEST_NAME: Final = 253
 """Letters of a scheduler's name that are compared with others."""
 OF_PLACE: Final = frozenset((Reason.VOLUME_ELSEWHERE, Reason.VOLUME_ZONE))
@@ -57,24 +75,39 @@ HELD: Final = {
     OTHER_SCHEDULER: ("otherScheduler", "another one, which may have other rules"),
     DELETED: ("deleting", "its controller makes another pod, if it has one"),
     NO_NODE: ("noSuchNode", "it waits until there is a node of that name, or is deleted"),
+    ORDER: (
+        "notItsTurn",
+        "with podManagementPolicy OrderedReady a StatefulSet makes its pods one after the other",
+    ),
+    PAUSED: ("paused", "it makes no pods of a new revision"),
 }
 """The kinds of notes about what holds a pod, and what there is to say."""
 
 
 IN_SHORT: Final = frozenset(
     (
+        "everyPod",
         "groupElsewhere",
+        "labelsLost",
         "makesRoom",
+        "matchWaits",
+        "namedNodeGone",
         "noPriorityClass",
         "noSuchValue",
+        "opposed",
+        "otherNamespace",
         "otherRevision",
         "otherRevisionPort",
+        "otherRevisions",
         "otherWorkload",
         "preemption",
         "preemptsNone",
+        "sharedHostname",
+        "superseded",
         "taintedDomain",
         "terminating",
         "terminatingOnBadNode",
+        "toleration",
         "unselectedDomain",
         "victims",
         "volumeNotSelected",
@@ -103,6 +136,12 @@ def notes(state: ClusterState, explanation: Explanation) -> list[Note]:
         *_exclusive(explanation.pod),
         *_affinity(state, explanation),
         *_node_labels(state, explanation),
+        *_labels_lost(state, explanation),
+        *_tolerations(state, explanation),
+        *_hostnames(state, explanation),
+        *_whom_it_is_about(explanation),
+        *_opposed(explanation),
+        *_superseded(explanation),
         *_older_revision(explanation),
         *_older_with_port(explanation),
         *_other_workload(explanation),
@@ -239,7 +278,8 @@ def _affinity(state: ClusterState, explanation: Explanation) -> Iterator[Note]:
     for each in terms:
         if not state.nodes.has_key(each.term.topology_key):
             key = each.term.topology_key
-            yield Note("noSuchKey", f"no node has the label {key}, which your affinity is over")
+            text = f"no node has the label {key}, which your affinity is over"
+            yield Note("noSuchKey", text + _successor(state, key))
     if not terms or explanation.matching_all is None:
         return
     keys = sorted({each.term.topology_key for each in terms})
@@ -261,7 +301,7 @@ def _affinity(state: ClusterState, explanation: Explanation) -> Iterator[Note]:
     elif explanation.circle:
         yield Note("waitForEachOther", _circle([pod.key for pod in explanation.circle]))
     elif not explanation.matching_all:
-        yield from _nobody(explanation.pod, terms)
+        yield from _nobody(state, explanation.pod, terms)
 
 
 def _circle(names: Sequence[str]) -> str:
@@ -282,7 +322,12 @@ def _node_labels(state: ClusterState, explanation: Explanation) -> Iterator[Note
         asks_for = refusal.rule.asks_for
         for key in () if asks_for is None else islice(asks_for.keys_needed, MOST_SAID):
             if not state.nodes.has_key(key):
-                yield Note("noSuchLabel", f"no node has the label {key}")
+                yield Note("noSuchLabel", f"no node has the label {key}{_successor(state, key)}")
+        names = None if asks_for is None else asks_for.names
+        if names and names.isdisjoint(state.nodes):
+            there = "there is no such node" if len(names) == 1 else "there are no such nodes"
+            named = some(sorted(names), len(names))
+            yield Note("namedNodeGone", f"its node affinity names {named} alone, and {there}")
         if asks_for is not None and not state.node_rules.judge(asks_for).matching:
             yield from _values(state, asks_for)
 
@@ -300,8 +345,144 @@ def _values(state: ClusterState, asks_for: NodeRule) -> Iterator[Note]:
                 yield Note(
                     "noSuchValue",
                     f"no node has {each.key} {some(wanted, len(wanted))}; nodes have "
-                    f"{some(have, len(have), MOST_SAID)}",
+                    f"{some(have, len(have), MOST_SAID)}{_of_that_name(state, each)}",
                 )
+
+
+def _of_that_name(state: ClusterState, asked: Requirement) -> str:
+    """Say which node is meant by its name where its label is asked for."""
+    name = min(asked.values)
+    if asked.key != HOSTNAME or name not in state.nodes:
+        return ""
+    return f". The node {name} has {state.nodes.labels(name).get(HOSTNAME) or 'no such label'}"
+
+
+def _successor(state: ClusterState, key: str) -> str:
+    new = SUCCESSORS.get(key)
+    if new is None or not state.nodes.has_key(new):
+        return ""
+    return f"; {new} has taken its place"
+
+
+def _labels_lost(state: ClusterState, explanation: Explanation) -> Iterator[Note]:
+    """Remark on nodes with pods of the same kind that they would not get today."""
+    own = explanation.pod
+    asked = {each.rule.asks_for for each in explanation.refusals} - {None}
+    if explanation.fits or own.workload is None or not asked:
+        return
+    names = (
+        name
+        for name, refused in explanation.refused.items()
+        if any(each.reason is Reason.NODE_AFFINITY for each in refused)
+    )
+    for pod in islice(chain.from_iterable(map(state.pods_on, names)), _MOST_PODS):
+        selection = pod.node_selection if pod.workload == own.workload else None
+        if selection is not None and asked.intersection(selection.required_rules):
+            yield Note(
+                "labelsLost",
+                f"{pod.key} has the same node selector and node affinity, and is on {pod.node}, "
+                "which they do not match",
+            )
+            return
+
+
+def _tolerations(state: ClusterState, explanation: Explanation) -> Iterator[Note]:
+    """Remark on tolerations that seem to be meant for a taint, and do not cover it."""
+    for each in explanation.refusals if not explanation.fits else ():
+        if each.reason is Reason.TAINT:
+            for taint in state.node_resources.allocatable(each.first).taints:
+                asks = explanation.pod.spec.requirements
+                near = next((one for one in asks.tolerations if misses(one, taint)), None)
+                if near is not None and not asks.covers(taint):
+                    yield Note("toleration", _differs(near, taint))
+
+
+def _differs(near: Toleration, taint: Taint) -> str:
+    """Say in what a toleration differs from a taint."""
+    written = f"{near.key}:{near.effect}" if near.effect else near.key
+    if near.key != taint.key:
+        return f"it tolerates {written}, and {taint.key} has taken the place of that taint"
+    if near.value not in {None, taint.value}:
+        has = f"'{taint.value}'" if taint.value else "none"
+        return f"it tolerates {near.key} with the value '{near.value}', and the taint has {has}"
+    return f"it tolerates {written}, and the effect of the taint is {taint.effect}"
+
+
+def _hostnames(state: ClusterState, explanation: Explanation) -> Iterator[Note]:
+    """Remark on nodes that are one domain by mistake, as they call themselves the same."""
+    told: set[str] = set()
+    for each in explanation.refusals:
+        apart = each.reason in _KEEPS_APART or isinstance(each.rule, SkewRule)
+        if apart and each.rule.key == HOSTNAME and each.domain is not None and each.hits > 1:
+            told.add(each.domain)
+    for host in sorted(told)[:1]:
+        names = [name for name in state.nodes if state.nodes.labels(name).get(HOSTNAME) == host]
+        yield Note(
+            "sharedHostname",
+            f"{some(sorted(names), len(names))} all have {HOSTNAME} {host}, and so count as one "
+            "node",
+        )
+
+
+def _opposed(explanation: Explanation) -> Iterator[Note]:
+    """Remark on rules that ask for the same pods near and far: after the first there is no more."""
+    near = [each for each in explanation.terms if each.reason is Reason.AFFINITY and each.refused]
+    for facts in near:
+        term, key = facts.term, short(facts.term.topology_key)
+        same = whatever_it_spares(term)
+        if any(
+            each.reason is Reason.ANTI_AFFINITY
+            and each.refused
+            and whatever_it_spares(each.term) == same
+            for each in explanation.terms
+        ):
+            yield Note(
+                "opposed",
+                f"your affinity on {key} asks for the very pods that your anti-affinity on {key} "
+                "keeps away from",
+            )
+        elif facts.matches_pod and any(
+            isinstance(each.rule, SkewRule)
+            and each.rule.key == term.topology_key
+            and each.rule.count.selector == term.pods.selector
+            for each in explanation.refusals
+        ):
+            yield Note(
+                "opposed",
+                f"your affinity on {key} keeps these pods in one {key}, and your topology spread "
+                "wants as many of them in others",
+            )
+
+
+def _whom_it_is_about(explanation: Explanation) -> Iterator[Note]:
+    """Remark on anti-affinity that is about more pods than may be meant."""
+    own = explanation.pod.pod_class.namespace
+    for facts in explanation.terms:
+        if facts.reason is not Reason.ANTI_AFFINITY or not facts.refused:
+            continue
+        key = short(facts.term.topology_key)
+        selector = facts.term.pods.selector
+        if not selector.requirements and not selector.matches_nothing:
+            yield Note(
+                "everyPod",
+                f"your anti-affinity on {key} has an empty labelSelector: it is about every pod, "
+                "whatever its labels",
+            )
+            continue
+        pods = [
+            pod
+            for each in explanation.refusals
+            if each.reason is facts.reason and facts.term in each.rule.terms and not each.unnamed
+            for pod in each.pods
+        ]
+        if facts.matches_pod and pods and all(pod.pod_class.namespace != own for pod in pods):
+            names = sorted({pod.key for pod in pods})
+            are = "is in another namespace" if len(names) == 1 else "are in other namespaces"
+            yield Note(
+                "otherNamespace",
+                f"{some(names, len(names))} {are}: your anti-affinity on {key} has namespaces or a "
+                "namespaceSelector, and so is not about the pod's own alone",
+            )
 
 
 def _spread(state: ClusterState, explanation: Explanation) -> Iterator[Note]:
@@ -316,6 +497,11 @@ def _spread(state: ClusterState, explanation: Explanation) -> Iterator[Note]:
     told: set[Rule] = set()
     for each in explanation.refusals:
         rule = each.rule
+        key = rule.key or ""
+        if each.reason is Reason.SPREAD_LABEL and not state.nodes.has_key(key):
+            text = f"no node has the label {key}, which your topology spread is over"
+            if new := _successor(state, key):
+                yield Note("noSuchKey", text + new)
         if not isinstance(rule, SkewRule) or rule in told:
             continue
         told.add(rule)
@@ -385,7 +571,7 @@ def _are_apart(explanation: Explanation) -> bool:
     return len(hits) > 1 and max(hits.values()) < len(explanation.names)
 
 
-def _nobody(pod: Pod, terms: Sequence[TermFacts]) -> Iterator[Note]:
+def _nobody(state: ClusterState, pod: Pod, terms: Sequence[TermFacts]) -> Iterator[Note]:
     if len(terms) > 1 and all(each.matched for each in terms):
         counts = " and ".join(f"{each.matched:,} by term {n}" for n, each in enumerate(terms, 1))
         yield Note(
@@ -399,14 +585,42 @@ def _nobody(pod: Pod, terms: Sequence[TermFacts]) -> Iterator[Note]:
         text = f"the affinity on {short(missing.term.topology_key)} has no labelSelector, so no pod"
         yield Note("noPod", f"{text} matches it")
         return
-    text = f"there are no placed {pods_of(missing.term.pods)}"
+    about = missing.term.pods
+    text = f"there are no placed {pods_of(about)}"
+    lacking = sorted({*about.namespaces} - state.namespaces.keys()) if state.namespaces else []
+    if lacking and not about.namespace_selector:
+        named = "namespace" if len(lacking) == 1 else "namespaces"
+        text += f", and there is no {named} {some(lacking, len(lacking))}"
+    elif state.namespaces and not any(about.covers(*each) for each in state.namespaces.items()):
+        text += ", and no namespace is one of them"
     unmet = next((each for each in terms if not each.matches_pod), None)
     if unmet is not None:
         itself = "is not one of them either"
         if unmet is not missing:
             itself = f"itself is not one of the {pods_of(unmet.term.pods)}"
         text += f"; {pod.key} {itself}, so it cannot be the first of its group"
+    waiting = sorted(
+        other.key
+        for other in islice(state.waiting_pods, MOST_WAITING)
+        if other.uid != pod.uid
+        and not other.status.deleting
+        and other.pod_class.namespace == pod.pod_class.namespace
+        and state.is_about(missing.term, state.class_of(other))
+    )
+    if waiting:
+        wait = "waits for a node as well" if len(waiting) == 1 else "wait for nodes as well"
+        yield Note("matchWaits", f"{some(waiting, len(waiting))} would be near it, and {wait}")
     yield Note("noPod", text)
+
+
+def _superseded(explanation: Explanation) -> Iterator[Note]:
+    of = explanation.pod.workload
+    if explanation.superseded and of is not None and not explanation.fits:
+        yield Note(
+            "superseded",
+            f"{of.kind} {of.name} has another template by now, and replaces the pod only once it "
+            "is ready",
+        )
 
 
 def _older_revision(explanation: Explanation) -> Iterator[Note]:
@@ -419,11 +633,15 @@ def _older_revision(explanation: Explanation) -> Iterator[Note]:
     if older:
         names = sorted(older)
         hashes = sorted({*older.values()})
-        yield Note(
-            "otherRevision",
+        text = (
             f"{some(names, len(names))} belong{'s' * (len(names) == 1)} to another revision of "
-            f"the same Deployment ({TEMPLATE_HASH} {some(hashes, len(hashes))})",
+            f"the same Deployment ({TEMPLATE_HASH} {some(hashes, len(hashes))})"
         )
+        least = min(each.count for each in explanation.refusals if each.reason in _KEEPS_APART)
+        if least == 1:
+            yield Note("otherRevision", text)
+        else:
+            yield Note("otherRevisions", f"{text}, and no domain has fewer than {least} pods to go")
 
 
 def _older_with_port(explanation: Explanation) -> Iterator[Note]:
@@ -458,6 +676,7 @@ def _other_workload(explanation: Explanation) -> Iterator[Note]:
         and between.intersection(each.rule.terms)
         and None not in {own, pod.workload}
         and pod.workload != own
+        and pod.pod_class.namespace == explanation.pod.pod_class.namespace
     }
     if others and own is not None:
         names = sorted(others)
@@ -582,13 +801,8 @@ def _preempted(explanation: Explanation) -> Iterator[Note]:
 
 def _evicts_none(state: ClusterState, explanation: Explanation) -> Iterator[Note]:
     spec = explanation.pod.spec
-    if spec.priority_class:
-        name = bounded(spec.priority_class, _LONGEST_NAME)
-        yield Note(
-            "noPriorityClass",
-            f"no PriorityClass {name} is known, so that the priority counts as 0; an API server "
-            "that has none refuses the pod",
-        )
+    if spec.priority_class and not explanation.fits:
+        yield Note("noPriorityClass", no_class(spec.priority_class))
     if explanation.fits or explanation.pod.node is not None or spec.may_preempt:
         return
     if state.has_less_important(spec.priority):

@@ -13,6 +13,7 @@ from typing import Final, NamedTuple, TypeAlias
 from extender.core.model.labels import HOSTNAME, TEMPLATE_HASH
 from extender.core.model.node_resources import PODS, RESTARTS
 from extender.core.model.verdict import AnyReason, Reason
+from extender.core.model.wording import some
 from extender.core.model.workload import DAEMON_SET
 from extender.core.verbs.rules import Refusal
 from extender.diagnosis.verbs.explanation import Explanation, whatever_it_spares
@@ -56,6 +57,16 @@ OF_NOTES: Final[Mapping[str, Cure]] = {
         "it names",
         alone=True,
     ),
+    "notItsTurn": Cure(
+        "Find out why the pod before it is not ready: explain says it if that one waits, kubectl "
+        "describe pod if it is placed",
+        alone=True,
+    ),
+    "paused": Cure("Resume it once it is as it is to be: kubectl rollout resume", alone=True),
+    "superseded": Cure(
+        "Delete this pod, which has never run: its StatefulSet makes it again by the template that "
+        "it has now"
+    ),
     "noSuchNode": Cure(
         "Leave spec.nodeName to the scheduler. If the node does not come back, delete the pod: its "
         "controller, if it has one, makes another one; else make it anew from its manifest",
@@ -85,6 +96,11 @@ OF_NOTES: Final[Mapping[str, Cure]] = {
         "affinity-extender.io/revisions: Own on the old pods helps at once",
         _OF_PODS,
     ),
+    "otherRevisions": Cure(
+        "Let this update remove the old pods of a domain first: strategy: {type: Recreate}, or a "
+        "maxUnavailable of as many as are there",
+        _OF_PODS,
+    ),
     "otherRevisionPort": Cure(
         "Let this update remove a pod first (maxSurge: 0, maxUnavailable: 1): no two pods of a "
         "node have the same host port",
@@ -99,6 +115,10 @@ OF_NOTES: Final[Mapping[str, Cure]] = {
         "for where its volume is: that cannot move",
         (*OF_PLACE, Reason.NODE_AFFINITY),
     ),
+    "opposed": Cure(
+        "Take one of the two rules out, or make it preferred: no node meets both",
+        (Reason.AFFINITY, *_OF_PODS, Reason.SPREAD),
+    ),
     "waitForEachOther": Cure(
         "Take one of these required affinities out, or make it preferred", (Reason.AFFINITY,)
     ),
@@ -107,15 +127,50 @@ OF_NOTES: Final[Mapping[str, Cure]] = {
         "terms preferred",
         (Reason.AFFINITY,),
     ),
+    "toleration": Cure(
+        "Correct the toleration: with operator: Exists, and without value and effect, it covers "
+        "every taint of its key",
+        (Reason.TAINT,),
+    ),
+    "namedNodeGone": Cure(
+        "Name nodes that there are. Of a DaemonSet nothing is to be done: its controller deletes "
+        "the pods of nodes that are gone",
+        (Reason.NODE_AFFINITY, Reason.NOT_NAMED),
+    ),
+    "labelsLost": Cure(
+        "Look whether that node has lost the labels, as when it was made anew, and have them set "
+        "where nodes are made",
+        (Reason.NODE_AFFINITY,),
+    ),
+    "sharedHostname": Cure(
+        f"Give each node a {HOSTNAME} of its own: the kubelet sets it to its host's name, or to "
+        "--hostname-override",
+        (*_OF_PODS, Reason.SPREAD),
+    ),
+    "everyPod": Cure(
+        "Have the labelSelector ask for the labels of the pods that are meant; if all are, add "
+        "nodes without any",
+        (Reason.ANTI_AFFINITY,),
+    ),
+    "otherNamespace": Cure(
+        "If pods of its own namespace are meant, leave namespaces and namespaceSelector out of the "
+        "term; else add nodes without the pods that it keeps away from",
+        (Reason.ANTI_AFFINITY,),
+    ),
     "noSuchKey": Cure(
-        "Correct the topology key, or have the nodes labelled with it", (Reason.AFFINITY,)
+        "Correct the topology key, or have the nodes labelled with it",
+        (Reason.AFFINITY, Reason.SPREAD_LABEL),
     ),
     "noDomain": Cure(
         "Have the nodes of these pods labelled with the topology key", (Reason.AFFINITY,)
     ),
+    "matchWaits": Cure(
+        "See first why the pods that it has to be near wait themselves", (Reason.AFFINITY,)
+    ),
     "noPod": Cure(
-        "Start the pods that it has to be near, or correct the labelSelector or the namespaces: "
-        "without any, the term is about the pod's own namespace",
+        "Start the pods that it has to be near, as those that have ended do not count, or correct "
+        "the labelSelector or the namespaces: without any, the term is about the pod's own "
+        "namespace",
         (Reason.AFFINITY,),
     ),
     "groupElsewhere": Cure(
@@ -173,6 +228,7 @@ _CONDITION: Final = "of a condition"
 _ROLE: Final = "of a role"
 _LEAVING: Final = "of a node that goes"
 _ABSENT: Final = "on no node"
+_WANTED: Final = "of nodes that are asked for"
 _OWN: Final = "to its own kind"
 _FEW: Final = "too few domains"
 Way: TypeAlias = tuple[AnyReason, str]
@@ -180,7 +236,8 @@ Way: TypeAlias = tuple[AnyReason, str]
 
 OF_REASONS: Final[Mapping[Way, str]] = {
     (Reason.ANNOTATION, ""): "Correct the annotation: the error names the field",
-    (Reason.NO_CLAIM, ""): "Create the claim, or correct its name in the pod",
+    (Reason.NO_CLAIM, ""): "Create the claim, or correct its name in the pod: one of another "
+    "namespace does not do",
     (Reason.UNUSABLE_CLAIM, ""): "Look at the claim: kubectl describe pvc says what became of it",
     (Reason.UNBOUND_CLAIM, ""): "Find out why the claim is not bound: kubectl describe pvc says "
     "it. Its class has to exist and have a provisioner that runs, or a volume that suits it",
@@ -224,7 +281,11 @@ OF_REASONS: Final[Mapping[Way, str]] = {
     (Reason.NO_VOLUME_TO_BIND, ""): "Have a volume made that suits the claim, or use a class whose "
     "provisioner makes them there",
     (Reason.STORAGE, ""): "Add storage, or ask for a smaller volume",
-    (Reason.VOLUME_COUNT, ""): "Add a node: each takes a number of volumes that its driver sets",
+    (
+        Reason.VOLUME_COUNT,
+        "",
+    ): "Add a node: each takes a number of volumes that its driver sets. If "
+    "the pod alone brings more, have fewer in it",
     (Reason.NO_DRIVER, ""): "Have the CSI driver run on these nodes, or use others",
     (Reason.DISK, ""): "Use a disk that no other pod has, or mount it read-only in all of them",
     (Reason.TAINT, _CONDITION): "Find out what is wrong with the node: kubectl describe node says "
@@ -232,6 +293,8 @@ OF_REASONS: Final[Mapping[Way, str]] = {
     (Reason.TAINT, ""): "Add nodes without the taint; tolerate it only if these nodes are for such "
     "pods",
     (Reason.TAINT, _LEAVING): "Add nodes: an autoscaler is about to delete these",
+    (Reason.TAINT, _WANTED): "Have the pod tolerate the taint, if these nodes are for such pods: "
+    "it asks for no others. Else add nodes that it asks for, without the taint",
     (Reason.UNSCHEDULABLE, ""): "Wait until what the node is cordoned for is done, or add a node",
     (Reason.TAINT, _ROLE): "Add nodes for workloads: these are for what runs the cluster",
 }
@@ -248,6 +311,18 @@ _OF_DAEMONS: Final[Mapping[Way, str]] = {
     "plugin, or keep the DaemonSet off such nodes by its node affinity",
 }
 """The same of a DaemonSet's pod, which runs on one node alone."""
+_OF_HOSTS: Final[Mapping[Way, str]] = {
+    (Reason.RESOURCES, ""): "Make room on {}, or lower the requests: the pod can go to no other "
+    "node",
+    (Reason.RESOURCES, EMPTY): "Ask for less: the pod can go to no other node than {}",
+    (Reason.RESOURCES, PODS): "Have fewer pods on {}: this one can go to no other node",
+    (Reason.VOLUME_COUNT, ""): "Have fewer pods with volumes on {}: this one can go to no other "
+    "node",
+    (Reason.UNSCHEDULABLE, ""): "Wait until what {} is cordoned for is done: the pod can go to no "
+    "other node",
+    (Reason.AFFINITY, ""): "Make the affinity preferred, if the pod may be elsewhere than on {}",
+}
+"""The same of a pod that can go to some nodes alone, and to none that is added."""
 _LATE: Final[Mapping[AnyReason, int]] = {
     Reason.TAINT: 1,
     Reason.UNSCHEDULABLE: 1,
@@ -258,6 +333,7 @@ _LATE: Final[Mapping[AnyReason, int]] = {
 
 Nodes that the pod asks for and that are closed come before those that it does not ask for.
 """
+_LATE_WAYS: Final = {EMPTY: 1, _ABSENT: 2}
 _RANKS: Final = {way: number for number, way in enumerate(OF_REASONS)}
 
 
@@ -311,12 +387,15 @@ def _of_reasons(found: Explanation, covered: Collection[AnyReason]) -> Iterator[
             continue  # the pod's own rule says it
         is_own = each.reason is Reason.ANTI_AFFINITY and not own.isdisjoint(each.rule.terms)
         way = (each.reason, _OWN) if is_own else _way(each)
+        if way[0] is Reason.TAINT and _is_wanted(found, each, way[1]):
+            way = way[0], _WANTED
         weight = weights.setdefault(way, _Weight())
         weight.alone += each.alone
         weight.hits += each.hits
         weight.of_domain |= _is_of_domain(each)
         weight.advice.append(each.rule.advice)
     nodes = len(found.names)
+    hosts = _hosts(found)
     full = _is_full_where_volumes_are(found)
     deciding = {
         way
@@ -326,8 +405,10 @@ def _of_reasons(found: Explanation, covered: Collection[AnyReason]) -> Iterator[
 
     def rank(way: Way) -> tuple[int, bool, int, int, int]:
         each = weights[way]
-        late = _LATE.get(way[0], int(way[1] in {EMPTY, _ABSENT})) if each.hits < nodes else 0
+        late = _LATE.get(way[0], _LATE_WAYS.get(way[1], 0)) if each.hits < nodes else 0
         late = 1 if full and way[0] in OF_PLACE else late
+        late = 0 if way[1] is _WANTED else late
+        late = 2 if hosts and way[0] in {Reason.AFFINITY, *OF_PLACE} else late
         return late, each.hits < nodes, -each.alone, -each.hits, _RANKS.get(way, 0)
 
     of = found.pod.workload
@@ -335,9 +416,66 @@ def _of_reasons(found: Explanation, covered: Collection[AnyReason]) -> Iterator[
     for way in sorted(deciding or weights, key=rank):
         # Nodes that are not for the pod anyway are no news beside what a note says of the others.
         if way[0] not in covered and not (covered and rank(way)[0]):
-            text = weights[way].advice[0] or told.get(way) or OF_REASONS.get(way)
+            if hosts and way[0] in OF_PLACE and not weights[way].advice[0]:
+                continue  # its volume keeps it to nodes of which more is said
+            text = weights[way].advice[0] or told.get(way)
+            if not text and hosts and way in _OF_HOSTS:
+                text = _OF_HOSTS[way].format(some(hosts, len(hosts)))
+            text = text or OF_REASONS.get(way)
             if text is not None:
                 yield text
+
+
+def _hosts(found: Explanation) -> list[str]:
+    """Return the only nodes that a pod may go to, where one that is added would not do either."""
+    if not any(map(_keeps_to_hosts, found.refusals)):
+        return []
+    return sorted(
+        name for name, refused in found.refused.items() if not any(map(_keeps_to_hosts, refused))
+    )
+
+
+def _keeps_to_hosts(refusal: Refusal) -> bool:
+    rule, asks = refusal.rule, refusal.rule.asks_for
+    if refusal.reason is Reason.AFFINITY:
+        return rule.key == HOSTNAME
+    return rule.of_host or (
+        asks is not None and (asks.names is not None or HOSTNAME in asks.keys_needed)
+    )
+
+
+def _is_wanted(found: Explanation, taint: Refusal, way: str) -> bool:
+    """Return whether nodes with a taint are the only ones that a pod asks for by all else."""
+    if way not in {"", _ROLE}:
+        return False
+    others = [
+        each
+        for each in found.refused.values()
+        if not any(one.reason is Reason.TAINT for one in each)
+    ]
+    has = [each for each in found.refused.values() if taint in each]
+    if way == _ROLE and not any(_asks_for_role(each) for each in found.refusals):
+        return False
+    return (
+        bool(others)
+        and all(any(map(_is_not_asked, each)) for each in others)
+        and not all(any(map(_is_not_asked, each)) for each in has)
+    )
+
+
+def _is_not_asked(refusal: Refusal) -> bool:
+    """Return whether a pod asks for other nodes than one that is refused like this."""
+    return refusal.reason in {
+        Reason.NODE_AFFINITY,
+        Reason.NOT_NAMED,
+        Reason.AFFINITY,
+        *OF_PLACE,
+    } or (refusal.reason is Reason.RESOURCES and _way(refusal)[1] == _ABSENT)
+
+
+def _asks_for_role(refusal: Refusal) -> bool:
+    asks = refusal.rule.asks_for
+    return asks is not None and any(map(of_role, asks.keys_needed))
 
 
 def _is_full_where_volumes_are(found: Explanation) -> bool:

@@ -18,7 +18,7 @@ from extender.diagnosis.verbs.explanation import (
     event_of,
     is_not_asked_for,
 )
-from extender.diagnosis.verbs.filters import DELETED, GATES, NO_NODE, OTHER_SCHEDULER
+from extender.diagnosis.verbs.filters import DELETED, GATES, NO_NODE, ORDER, OTHER_SCHEDULER, PAUSED
 
 MOST_DOMAINS: Final = 8
 MOST_NEAR: Final = 5
@@ -33,6 +33,8 @@ _LEADS: Final = {
     OTHER_SCHEDULER: "{}, which is not known here: no other scheduler looks at it",
     NO_NODE: "{}: no scheduler looks at it",
     DELETED: "{}: no scheduler looks at it",
+    ORDER: "is not made yet, and {}",
+    PAUSED: "is not made, as {}",
 }
 """What leads the headline of a pod that is held, before where it would fit."""
 _REFUSED: Final = {"Unschedulable": "refused it", NOT_CREATED: "could not make it"}

@@ -16,7 +16,7 @@ from extender.core.model.pod_affinity import PodSelector
 from extender.core.model.stepping import A_LOOK, at_once
 from extender.core.model.topology_spread import SpreadConstraint
 from extender.core.model.verdict import POD_TOPOLOGY_SPREAD, Reason
-from extender.core.model.wording import MOST_NAMED, plural, short
+from extender.core.model.wording import MOST_NAMED, labels_of, plural, short
 from extender.core.verbs.filtering import CountingPlugin
 from extender.core.verbs.plugins import Unknown, too_many
 from extender.core.verbs.rules import Refusal, RefusalGroup, Rule
@@ -170,7 +170,8 @@ class SkewRule(Rule):
     def statement(self, refusal: Refusal) -> str:
         nodes = plural(refusal.hits, "node")
         said = self._said(refusal.domain or "")
-        return f"{_stated(self.count.constraint)} refuses {nodes}: {said}, {self._limit}"
+        about = f"over pods with {labels_of(self.count.selector)}"
+        return f"{_stated(self.count.constraint)} {about} refuses {nodes}: {said}, {self._limit}"
 
     def closed(self, admits: Callable[[str], bool]) -> list[str]:
         """Return the emptiest domains, if no node of theirs is admitted and that is the trouble.

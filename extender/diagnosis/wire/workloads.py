@@ -126,6 +126,7 @@ class WorkloadStatus(msgspec.Struct):
     succeeded: _Number | None = None
     failed: _Number | None = None
     completionTime: str | None = None
+    updateRevision: str | None = None
     conditions: msgspec.Raw = NULL
 
 

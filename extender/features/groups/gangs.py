@@ -8,7 +8,7 @@ as many are here as the gang needs; then all of these get their places, in one s
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -30,6 +30,13 @@ MOST_AGAIN: Final = 2_000
 A leader and its workers need two for each. Of a chain in which each pod must be near the next one,
 as a tenant may write it, each may need as many as there are members."""
 
+MOST_APART_SECONDS: Final = 0.02
+MOST_SPREAD_SECONDS: Final = 0.5
+"""Between answers to two members of a gang that is refused, and between the first and the last.
+The scheduler tries members of one priority in the order in which they came back to it
+(PodGroupMemberPodsOrderingFunc), and gives up at the first that fits nowhere, each time: a worker
+before the leader that it has to be near would keep the gang waiting forever."""
+
 NeededMembers = Callable[[str], Awaitable[int | None]]
 """Returns how many members of a group have to be placed together, 0 where each may be alone; None
 where it cannot be known now. Then all that have come in time are."""
@@ -40,6 +47,8 @@ class _Member:
     key: str
     attempt: Attempt
     refused: str | None = None
+    answered_after: float = 0.0
+    """Seconds after the decision."""
     ended: asyncio.Event = field(default_factory=asyncio.Event)
 
 
@@ -72,6 +81,8 @@ class Gangs:
         self._needed = needed
         self._most_held = most_held
         self._gatherings: dict[str, _Gathering] = {}
+        self._coming_back = 0
+        """Members that are refused and wait for their turns to be answered."""
         self._too_few: CountedCache[str, bool] = CountedCache(MOST_REMEMBERED)
         members.ended.append(self._too_few.pop)
 
@@ -105,13 +116,22 @@ class Gangs:
                 gathering.members.remove(member)
             if not gathering.members and self._gatherings.get(group) is gathering:
                 del self._gatherings[group]
+        if member.answered_after and self._held() < self._most_held:
+            self._coming_back += 1
+            try:
+                await asyncio.sleep(member.answered_after)
+            finally:
+                self._coming_back -= 1
         return member.refused
+
+    def _held(self) -> int:
+        return self._coming_back + sum(len(each.members) for each in self._gatherings.values())
 
     def _make_room(self) -> None:
         """Wait no longer for the others of the largest group if too many binds wait."""
-        sizes = {group: len(each.members) for group, each in self._gatherings.items()}
-        if sum(sizes.values()) < self._most_held:
+        if self._held() < self._most_held:
             return
+        sizes = {group: len(each.members) for group, each in self._gatherings.items()}
         known = [group for group, size in sizes.items() if size and self._is_known(group)]
         if known:
             largest = max(known, key=sizes.__getitem__)
@@ -137,7 +157,9 @@ class Gangs:
             gathering.looked_at_from = len(here) + max(1, min(to_come, len(here) // 8))
         elif over and lacking > len(keys) and self._too_few.get(group) is None:
             self._too_few.put(group, value=True)
-            _end(here, f"its gang needs {lacking} more, and {len(keys)} are to be bound")
+            standing, refused = _tried(gathering)
+            why = f"its gang needs {lacking} more, and {len(keys)} are to be bound"
+            _refuse(standing, why, refused, why)
             here.clear()
         elif over:
             _settle(gathering, lacking, is_last=True)
@@ -155,16 +177,36 @@ def _settle(gathering: _Gathering, lacking: int, *, is_last: bool) -> None:
     standing, refused = _tried(gathering)
     number = len({each.key for each in standing})
     if refused and number < lacking:
-        for each in standing:
-            each.attempt.undo()
         if is_last:
-            _end(standing, f"its gang lacks {lacking}, and only {number} can be bound")
-            _end(refused)
+            _refuse(standing, f"its gang lacks {lacking}, and only {number} can be bound", refused)
+        else:
+            _undo(standing)
     else:
         _end(standing)
         if is_last:
             _end(refused)
     here[:] = [each for each in here if not each.ended.is_set()]
+
+
+def _undo(standing: Collection[_Member]) -> None:
+    for each in standing:
+        each.attempt.undo()
+
+
+def _refuse(
+    standing: Sequence[_Member],
+    why: str,
+    refused: Sequence[_Member],
+    of_refused: str | None = None,
+) -> None:
+    """Refuse all, in the order in which they can be bound."""
+    _undo(standing)
+    members = [*standing, *refused]
+    apart = min(MOST_APART_SECONDS, MOST_SPREAD_SECONDS / len(members))
+    for place, each in enumerate(members):
+        each.answered_after = place * apart
+    _end(standing, why)
+    _end(refused, of_refused)
 
 
 def _end(members: Collection[_Member], why: str | None = None) -> None:

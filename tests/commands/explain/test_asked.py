@@ -46,12 +46,12 @@ def test_several_manifests_and_the_namespace_they_lack(explain: Explain) -> None
     fits, not_ = pod("fits"), pod("not").selects(disk="ssd")
     for each in (fits, not_):
         del each["metadata"]["namespace"]
-    both = yaml.safe_dump_all([dict(fits), dict(not_), {"kind": "Service", "metadata": {}}])
+    both = yaml.safe_dump_all([dict(fits), dict(not_), {"kind": "ConfigMap", "metadata": {}}])
     code, text = explain("-n shop", manifest=both)
     assert code == 1
     assert "shop/fits fits on 3 of 3 nodes" in text
     assert "shop/not fits on no node" in text
-    assert "passed over: 1 Service" in text
+    assert "passed over: 1 ConfigMap" in text
     told = json.loads(explain("-n shop -o json", manifest=both)[1].partition("\naffinity")[0])
     assert [each["pod"] for each in told] == ["shop/fits", "shop/not"]
 

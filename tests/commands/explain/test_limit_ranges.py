@@ -101,6 +101,6 @@ def test_a_broken_manifest_is_refused_where_one_adds_as_well(spec: Any, field: s
     item = {"type": "Container", "default": {"cpu": "1"}}
     metadata = {"name": "defaults", "namespace": "default"}
     one = {"kind": "LimitRange", "metadata": metadata, "spec": {"limits": [item]}}
-    reader.take("LimitRange", json.dumps(one).encode())
+    reader.limits.take("LimitRange", json.dumps(one).encode())
     with pytest.raises(ObjectError, match=re.escape(f"spec.{field}: Expected")):
         reader.read(json.dumps({"metadata": {"name": "x"}, "spec": spec}).encode())

@@ -154,6 +154,15 @@ def exclusive(made: Pod | None = None, key: str = ZONE) -> Pod:
 
 BROAD = term(HOST, selector(requirement("app", "Exists")))
 
+
+def for_os(name: str, **selected: str) -> Pod:
+    made = web().selects(**selected) if selected else web()
+    made["spec"]["os"] = {"name": name}
+    return made
+
+
+OS = "kubernetes.io/os"
+OF_LINUX = node("linux", {HOST: "linux", ZONE: "z0", OS: "linux"})
 FAULTS: list[Any] = [
     ("affinity-unreadable", web().anti_affinity(term_without("topologyKey"))),
     ("affinity-unreadable", web().anti_affinity(term(HOST, selector(requirement("app", "Is"))))),
@@ -251,6 +260,11 @@ FAULTS: list[Any] = [
         web().labels(part="server").anti_affinity(term(HOST, selector(app="wep", part="server"))),
     ),
     ("no-node-matches", web().selects(disk="ssd")),
+    ("os-not-selected", for_os("windows")),
+    (
+        "affinity-against-spread",
+        of("Deployment", spread(WEB).affinity(term(ZONE, WEB)), replicas=2),
+    ),
     (
         "node-affinity-contradictory",
         web().selects(**{ZONE: "z0"}).requires_nodes(node_term(requirement(ZONE, "In", "z1"))),
@@ -366,6 +380,7 @@ FAULTS: list[Any] = [
 BESIDE = {
     "topology-key-deprecated": [node("old", {"failure-domain.beta.kubernetes.io/zone": "z"})],
     "exclusive-beside-affinity": [POLICY],
+    "os-not-selected": [OF_LINUX],
 }
 
 
@@ -520,6 +535,15 @@ def test_every_rule_about_workloads_has_a_fault() -> None:
 
 
 FINE = [
+    pytest.param(for_os("linux"), id="for the only system that there is"),
+    pytest.param(
+        of("Deployment", spread(WEB, when="ScheduleAnyway").affinity(term(ZONE, WEB)), replicas=2),
+        id="one zone, though several would be as well",
+    ),
+    pytest.param(
+        of("Deployment", spread(WEB, HOST).affinity(term(ZONE, WEB)), replicas=2),
+        id="several nodes of one zone",
+    ),
     web().labels(part="server").anti_affinity(term(HOST, selector(app="new"))),
     web().labels(part="db").anti_affinity(term(HOST, selector(app="db"))),
     pytest.param(of("Deployment", limited(2, WEB), replicas=3), id="a limit that no spec can have"),

@@ -24,9 +24,16 @@ BUGS: Final = (
     Bug(
         "of a gang that falls short, those that stand keep their places",
         "features.groups.gangs",
-        "            each.attempt.undo()",
-        "            pass",
+        "    _undo(standing)\n    members",
+        "    members",
         "features/groups/test_gangs.py::test_all_are_refused_where_one_that_the_gang_needs_is",
+    ),
+    Bug(
+        "a refused gang is answered at once, in any order",
+        "features.groups.gangs",
+        "each.answered_after = place * apart",
+        "each.answered_after = 0.0",
+        "features/groups/test_gangs.py::test_a_refused_gang_comes_back_in_an_order_in_which_it_can_be_bound",
     ),
     Bug(
         "a gang is decided before as many are there as it needs",

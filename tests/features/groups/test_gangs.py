@@ -197,6 +197,26 @@ async def test_and_are_refused_again_where_one_of_them_is() -> None:
 
 
 @pytest.mark.usefixtures("_short")
+@pytest.mark.parametrize(
+    "needed", [pytest.param(4, id="one of them fits nowhere"), pytest.param(5, id="one is late")]
+)
+async def test_a_refused_gang_comes_back_in_an_order_in_which_it_can_be_bound(needed: int) -> None:
+    # In this order kube-scheduler tries them from then on, up to the first that lacks another.
+    world = World(*FOUR, member("e"), needed=needed)
+    came: list[str] = []
+
+    async def back(name: str, bind: Awaitable[str | None]) -> None:
+        await bind
+        came.append(name)
+
+    lacks = {"a": "b", "b": "c", "d": "", "c": ""}
+    binds = {name: world.come(name, of, fits=name != "d") for name, of in lacks.items()}
+    await asyncio.gather(*(back(*each) for each in binds.items()))
+    assert came == ["c", "b", "a", "d"]
+    assert world.placed == []
+
+
+@pytest.mark.usefixtures("_short")
 async def test_a_gang_that_was_there_as_a_whole_is_refused_once_more() -> None:
     world = World(*FOUR, needed=2)
     await ends(world.come("a"))
@@ -319,8 +339,8 @@ async def test_gangs_hold_half_of_the_connections_at_most(monkeypatch: pytest.Mo
     one, two = (
         asyncio.create_task(company.decide(model_pod(each), Attempt([]))) for each in FOUR[:2]
     )
-    await turns()
-    assert [one.done(), two.done()] == [True, True]
+    async with asyncio.timeout(module.HOLD_SECONDS / 2):
+        await asyncio.gather(one, two)
 
 
 async def test_a_group_that_is_being_read_is_held_however_many_are() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 import msgspec
@@ -12,16 +12,9 @@ from affinityctl.commands.lint.near import hint
 from affinityctl.commands.lint.patching import REPLACE_FIRST, Operation, add, remove, spread
 from affinityctl.commands.lint.selectors import contradictory, negative
 from affinityctl.commands.lint.template import Template, TermAt
-from extender.core.model.labels import EVERYTHING, HOSTNAME, TEMPLATE_HASH
+from extender.core.model.labels import EVERYTHING, HOSTNAME, SUCCESSORS, TEMPLATE_HASH
 from extender.core.model.wording import plural
 
-_SUCCESSORS: Final[Mapping[str, str]] = {
-    "failure-domain.beta.kubernetes.io/zone": "topology.kubernetes.io/zone",
-    "failure-domain.beta.kubernetes.io/region": "topology.kubernetes.io/region",
-    "beta.kubernetes.io/instance-type": "node.kubernetes.io/instance-type",
-    "beta.kubernetes.io/arch": "kubernetes.io/arch",
-    "beta.kubernetes.io/os": "kubernetes.io/os",
-}
 _DEFECTIVE: Final = range(34, 37)
 """Minor versions whose scheduler takes a negative selector for one that matches everything."""
 
@@ -140,7 +133,7 @@ def _partial_key(template: Template) -> Iterator[Spot]:
 
 def _old_key(template: Template) -> Iterator[Spot]:
     for path, key, _ in _keys(template):
-        if successor := _SUCCESSORS.get(key):
+        if successor := SUCCESSORS.get(key):
             yield Spot(path, f"{key} is deprecated; use {successor}", (add(path, successor),))
 
 

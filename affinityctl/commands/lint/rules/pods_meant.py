@@ -14,6 +14,8 @@ from extender.core.model.labels import EVERYTHING, Selector
 from extender.core.model.node_resources import Toleration
 from extender.core.model.wording import labels_of, plural
 
+_OS: Final = "kubernetes.io/os"
+_WINDOWS: Final = "windows"
 _ANY_TAINT: Final = (Toleration("", None, ""),)
 _LABEL_KEYS: Final = ("matchLabelKeys", "mismatchLabelKeys")
 
@@ -144,6 +146,21 @@ def _no_node(template: Template) -> Iterator[Spot]:
         yield Spot(template.owner.path, message)
 
 
+def _other_system(template: Template) -> Iterator[Spot]:
+    """Yield `os` where the pods may get to nodes of another; of Linux only where there are such."""
+    if template.os is None:
+        return
+    if template.around.nodes is not None:
+        nodes = template.eligible_nodes()
+        bad = any(labels.get(_OS, template.os) != template.os for labels in nodes)
+    else:
+        asked = [{each.key for each in keys} for keys in template.nodes.alternatives] or [set()]
+        bad = template.os == _WINDOWS and not all(_OS in keys for keys in asked)
+    if bad:
+        what = f"{template.os}, and nothing keeps the pods off nodes of another system"
+        yield Spot(f"{template.owner.path}.os", what)
+
+
 RULES: Final = (
     Rule(
         "label-key-absent",
@@ -227,6 +244,14 @@ RULES: Final = (
         "No node has both: the pod waits for ever.",
         "Keep one of the values; values of one In, and nodeSelectorTerms, are alternatives.",
         _two_at_once,
+    ),
+    Rule(
+        "os-not-selected",
+        Level.WARNING,
+        "Pods are for one operating system (spec.os), and may get to nodes of another.",
+        "The scheduler does not look at spec.os; the kubelet does, and refuses the pod.",
+        "Add nodeSelector: {kubernetes.io/os: NAME}.",
+        _other_system,
     ),
     Rule(
         "no-node-matches",

@@ -101,7 +101,33 @@ def _not_spread(template: Template) -> Iterator[Spot]:
         yield Spot(template.owner.path, f"{count} replicas, which may all be on one node", patch)
 
 
+def _against_affinity(template: Template) -> Iterator[Spot]:
+    """Yield constraints that want in several domains what affinity keeps in one."""
+    known = template.around.nodes is not None
+    for constraint in template.spread:
+        key, replicas = constraint.topology_key, template.owner.rollout.replicas or 0
+        if not constraint.hard or replicas <= constraint.max_skew:
+            continue
+        if known and (template.eligible_domains(key) or 0) <= 1:
+            continue  # no domain counts but the one
+        for near in template.of(against=False):
+            same = near.term.pods.selector == constraint.selector
+            if same and near.term.topology_key == key and template.matches_itself(near.term):
+                yield Spot(
+                    constraint.path, f"wants in several domains what {near.path} keeps in one"
+                )
+
+
 RULES: Final = (
+    Rule(
+        "affinity-against-spread",
+        Level.ERROR,
+        "Required affinity keeps the pods in one domain, and a topology spread constraint wants "
+        "them in several.",
+        "After maxSkew pods, every further one waits for ever.",
+        "Remove one of the two, or use ScheduleAnyway.",
+        _against_affinity,
+    ),
     Rule(
         "selector-misses-own-pods",
         Level.WARNING,

@@ -53,8 +53,8 @@ class Disruptions:
         """`wanted` says how many pods a workload wants, given how many are there."""
         self._state = state
         self._wanted = wanted
-        self._begun: dict[str, _Begun] = {}
-        """The budgets that were asked about."""
+        self._begun: dict[str, tuple[PodDisruptionBudget, _Begun]] = {}
+        """The budgets that were asked about, by key."""
         self._healthy: Counter[str] = Counter()
         """By how much the pods of a budget that are ready have grown."""
         self._scaled: Counter[str] = Counter()
@@ -133,9 +133,13 @@ class Disruptions:
         return now, allowed + grown - (desired - before.desired)
 
     def _begin(self, budget: PodDisruptionBudget) -> _Begun:
-        known = self._begun.get(budget.key)
-        if known is None:
-            known = self._begun[budget.key] = self._before(budget)
+        of, known = self._begun.get(budget.key, (None, None))
+        if known is None or of != budget:
+            if of is not None:
+                # A manifest has replaced it.
+                del self._healthy[of.key], self._scaled[of.key]
+            known = self._before(budget)
+            self._begun[budget.key] = budget, known
         return known
 
     def _before(self, budget: PodDisruptionBudget) -> _Begun:

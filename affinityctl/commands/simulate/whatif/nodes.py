@@ -21,7 +21,7 @@ from extender.core.model.node_resources import CORDONED, Allocatable, Taint
 from extender.core.model.node_selection import NO_NODE_SELECTION, NodeRule, NodeTerm
 from extender.core.model.objects import Node, Pod
 from extender.core.model.wording import plural, some
-from extender.diagnosis.verbs.node_room import LEAVING, PASSING
+from extender.diagnosis.verbs.node_room import is_lasting
 
 UNREACHABLE: Final = Taint("node.kubernetes.io/unreachable", "", "NoSchedule")
 _BACK: Final = (
@@ -123,7 +123,7 @@ def add_nodes(scheduler: Scheduler, number: int, like: str) -> Looks:
     step = Step(f"add {plural(number, 'node')} like {like}")
     since = scheduler.mark
     allocatable = state.node_resources.allocatable(like)
-    taints = tuple(each for each in allocatable.taints if each.key not in {*PASSING, *LEAVING})
+    taints = tuple(each for each in allocatable.taints if is_lasting(each))
     new = list(islice(_new_names(state, like), number))
     known = state.nodes.labels(like)
     own = [key for key in known if _names_node(key) and known[key] in {like, known.get(HOSTNAME)}]

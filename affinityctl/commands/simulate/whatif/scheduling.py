@@ -43,7 +43,6 @@ from extender.diagnosis.verbs.filters import holding, unknown
 from extender.diagnosis.verbs.waiting import is_not_made
 
 SAID: Final = "status.conditions"
-PRIORITY_CLASS: Final = "priorityClassName"
 """The field in which a scheduler says why it did not place a pod."""
 Ticks: TypeAlias = Iterator[None]
 """One for each pod that is looked at."""
@@ -219,6 +218,12 @@ class Scheduler:
             self.add(new, pod.node)
         return new is not None
 
+    def applied(self) -> None:
+        """Look at waiting pods anew, as what was applied to the state may decide about them."""
+        self._unschedulable.clear()
+        pods, in_force = self.state.pods, self.state.in_force
+        self._waiting = {key: in_force(pods[key]) for key in self._waiting}
+
     def nodes_changed(self, nodes: Sequence[str]) -> None:
         self._rooms.changed(nodes)
 
@@ -346,8 +351,6 @@ class Scheduler:
         if doubts:
             self.uncertain.add(pod.key)
         said = [each for each in pod.spec.requirements.unmodelled if each != VOLUMES]
-        if pod.spec.priority_class:
-            said.append(PRIORITY_CLASS)
         for each in (*doubts, *said):
             self.beyond.setdefault(each, {})[pod.key] = None
         labels = self.state.nodes.labels(node)

@@ -54,5 +54,5 @@ def test_explain_and_simulate_leave_a_pod_the_same_nodes(
         found = explain(scheduler.state, pod)
         assert sorted(found.fits) == sorted(feasible.names)
         assert (found.verdict is Verdict.REFUSED) is (not feasible.names)
-        asks = "resourceClaims" in pod.spec.requirements.unmodelled
-        assert (found.verdict is Verdict.UNKNOWN) is (asks and bool(feasible.names))
+        asks = "resourceClaims" in pod.spec.requirements.unmodelled or pod.spec.priority_class
+        assert (found.verdict is Verdict.UNKNOWN) is (bool(asks) and bool(feasible.names))

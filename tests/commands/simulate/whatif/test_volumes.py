@@ -147,7 +147,7 @@ def test_a_volume_made_by_hand_is_for_one_claim() -> None:
         ),
         (claim("data", volumeName="v"), (), "data waits to be bound to volume v"),
         (claim("data", "fast"), (), "data waits: there is no class fast"),
-        (claim("data", ""), (), "data (without a class) waits for somebody to make its volume"),
+        (claim("data", ""), (), "data (without a class) waits for a volume that is made by hand"),
     ],
 )
 def test_what_an_unbound_claim_waits_for(asked: Json, there: tuple[Json, ...], said: str) -> None:
