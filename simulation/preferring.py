@@ -59,6 +59,10 @@ def preferring(chance: Random, app: str, apps: list[str], *, required: bool) -> 
             **affinity,
             "podAntiAffinity": {**affinity["podAntiAffinity"], REQUIRED: [rule]},
         }
+    if required and apps and chance.random() < 0.15:
+        rule = {"topologyKey": zone, "labelSelector": other}
+        near = {**affinity.get("podAffinity", {}), REQUIRED: [rule]}
+        affinity = {**affinity, "podAffinity": near}
     grace = chance.choice((0, 1, 3, 3, 30))
     return {
         "labels": {"app": app},

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Final
 
 from simulation.apiserver.store import Json, Store, key_of
-from simulation.apiserver.verbs import budgets_allow
+from simulation.apiserver.verbs import budgets_allow, mark_of
 from simulation.invariants.broken import BrokenError
 from simulation.invariants.evictions import Evictions
 from simulation.invariants.execution import Picture, Standing
@@ -87,5 +87,6 @@ def namespace_of(uid: str, picture: Picture) -> str:
 
 
 def _is_settled(pod: Json) -> bool:
-    """Tell whether a pod neither waits for a node nor is on its way out."""
-    return bool(pod["spec"].get("nodeName")) and "deletionTimestamp" not in pod["metadata"]
+    """Tell whether a pod neither waits for a node nor is on its way out, or about to be."""
+    going = "deletionTimestamp" in pod["metadata"] or mark_of(pod) is not None
+    return bool(pod["spec"].get("nodeName")) and not going

@@ -172,6 +172,33 @@ class Picture:
             if each.kind == APART and speaks_of(each.said, other.pod, one.pod, self.spaces)
         )
 
+    def leaves_alone(self, one: Standing, node: str) -> bool:
+        """Return whether a pod that goes to a node leaves one behind that has to be near such pods.
+
+        And would be near none then.
+        """
+        others = {name: each for name, each in self.pods.items() if each.uid != one.uid}
+        without = Picture(self.nodes, self.spaces, others)
+        return any(
+            each.kind == NEAR
+            and self._parts(each, one, other, node)
+            and not without._holds(each, other, self.nodes[other.node])
+            for other in others.values()
+            if other.node in self.nodes
+            for each in rules_of(other.pod)
+        )
+
+    def _parts(self, rule: Rule, one: Standing, other: Standing, node: str) -> bool:
+        """Return whether a pod goes to another domain than one whose affinity is about it."""
+        key = rule.said["topologyKey"]
+        domain = self.nodes[other.node].get(key)
+        return (
+            domain is not None
+            and self.nodes[one.node].get(key) == domain
+            and self.nodes[node].get(key) != domain
+            and speaks_of(rule.said, other.pod, one.pod, self.spaces)
+        )
+
     def _joins(self, rule: Rule, one: Standing, labels: Labels) -> bool:
         """Return whether a newcomer has company on a node, or is the first of its kind anywhere."""
         key = rule.said["topologyKey"]

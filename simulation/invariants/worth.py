@@ -56,10 +56,14 @@ class Worth:
         return found
 
     def better(self, one: Standing, margin: int) -> set[str]:
-        """Return the nodes on which a pod would gain a margin, by its own terms and by all."""
+        """Return the nodes on which a pod would gain a margin, by its own terms and by all.
+
+        Without those on which it would no longer be near pods that have to be near it alone.
+        """
         if not prefers(one.pod) or one.node not in self._picture.nodes:
             return set()
-        return {name for name, each in self.gains(one).items() if min(each) >= margin}
+        found = {name for name, each in self.gains(one).items() if min(each) >= margin}
+        return {name for name in found if not self._picture.leaves_alone(one, name)}
 
     def _count(self, one: Standing) -> Mapping[str, Gain]:
         terms = [*self._terms(one)]

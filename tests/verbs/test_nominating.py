@@ -28,6 +28,7 @@ from tests.verbs.judging import AFFINITY
 ROOM = {"cpu": "4", "memory": "8Gi", "pods": "3"}
 DB = pod("db").labels(app="db")
 LONER = pod("loner").labels(app="web").anti_affinity(term(HOST, selector(app="web")))
+ZONE_LONER = LONER.anti_affinity(term("zone", selector(app="web")))
 JOINER = pod("joiner").affinity(term(HOST, selector(app="db")))
 
 
@@ -175,7 +176,25 @@ def test_a_promise_to_a_rival_is_kept() -> None:
     assert choose(state, LONER, placements=(own,)) == "a", "its own earlier hint"
 
 
+@pytest.mark.parametrize(
+    ("asks", "expected"),
+    [
+        pytest.param(ZONE_LONER, {"c"}, id="who excludes it"),
+        pytest.param(pod("web").labels(app="web"), {"c"}, id="whom it excludes"),
+        pytest.param(pod("other").labels(app="other"), {"a", "b", "c"}, id="neither"),
+    ],
+)
+def test_a_promise_keeps_rivals_out_of_the_whole_domain(asks: Pod, expected: set[str]) -> None:
+    zones = {"a": "x", "b": "x", "c": "y"}
+    nodes = [node(name, {HOST: name, "zone": zone}, ROOM) for name, zone in zones.items()]
+    state = state_of(nodes, [], [])
+    promised = (ExpectedPlacement(model_pod(ZONE_LONER.uid("rival")), "a"),)
+    found = {choose(state, asks, placements=promised, chance=each / 3) for each in range(3)}
+    assert found == expected
+
+
 WEB = pod("web").requests(cpu="2").host_port(80)
+HELD = pod("held").requests(cpu="3")
 EXPECTED = [pod(f"expected-{number}") for number in range(3)]
 
 
@@ -206,6 +225,23 @@ def test_a_node_has_to_have_room_for_all_who_are_expected_there(
 ) -> None:
     state = state_of([host("a")], [], [])
     assert choose(state, WEB, placements=tuple(expected)) == ("a" if fits else None)
+
+
+@pytest.mark.parametrize(
+    ("held", "fits"),
+    [
+        pytest.param(HELD.priority(10), False, id="a more important one"),
+        pytest.param(HELD, False, id="an equal one"),
+        pytest.param(HELD.priority(-1), True, id="a lesser one"),
+        pytest.param(pod("held").requests(cpu="2"), True, id="one beside which there is room"),
+        pytest.param(pod("held").host_port(80), False, id="one that takes its port"),
+    ],
+)
+def test_the_room_of_a_pod_that_is_nominated_to_a_node_is_left_to_it(
+    held: Pod, *, fits: bool
+) -> None:
+    state = state_of([host("a")], [], [held.nominated("a")])
+    assert choose(state, WEB) == ("a" if fits else None)
 
 
 def test_nodes_that_come_are_seen() -> None:

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain, islice
+
+from msgspec import structs
 
 from extender.core.cluster.counts.nodes import NodeList
 from extender.core.cluster.state import ClusterState
 from extender.core.model.node_resources import UsedPorts
 from extender.core.model.objects import Pod
-from extender.core.verbs.filtering import judge
+from extender.core.verbs.filtering import holding, judge
 from extender.core.verbs.interaction import interact
 from extender.core.verbs.node_selection import NodeSelectionPlugin
-from extender.core.verbs.plugins import Plugins
+from extender.core.verbs.plugins import Plugins, refuse
 
 MOST_CONDITIONS = 250_000
 """Comparisons of nodes with conditions in one search: dozens for each node of a large cluster."""
@@ -117,8 +119,9 @@ class Chooser:
         """Return a node that satisfies our rules and seems to suit the pod otherwise, if any.
 
         `chance` in [0, 1) says where the search begins, so that pods do not all end up on the same
-        node. Nodes to avoid are left out, and those promised to pods that would get in this one's
-        way, or leave it no room. What we do not look at (volumes, spreading) the scheduler does: a
+        node. Nodes to avoid are left out, those promised to pods that would get in this one's way,
+        or leave it no room, and those in a topology domain promised to a pod that excludes it, or
+        that it excludes. What we do not look at (volumes, spreading) the scheduler does: a
         wrong choice costs it one try. O(nodes), or of those `among` which it is to be, the first
         ones first; of a pod with very many conditions, not all are looked at.
         """
@@ -126,22 +129,38 @@ class Chooser:
         for each in placements:
             if each.pod.uid != pod.uid:
                 expected.setdefault(each.node, []).append(each.pod)
+        shut = self._shut(pod, expected, among) if expected else ()
         for name in self.takers(pod, chance, among):
             others = expected.get(name, ())
-            if name not in avoid and (not others or self._fits_beside(pod, name, others)):
+            if name in avoid or name in shut:
+                continue
+            if not others or self._fits_beside(pod, name, others):
                 return name
         return None
+
+    def _shut(
+        self, pod: Pod, expected: Mapping[str, Sequence[Pod]], among: Sequence[str] | None
+    ) -> Collection[str]:
+        """Return the nodes that rules refuse beside pods that are expected, on whichever node."""
+        state, asked = self._state, self._asked(among)
+        others = [structs.replace(each, node=node) for node in expected for each in expected[node]]
+        with state.without(pod.key, pod.uid):
+            rules = (each.rules_beside(state, pod, others) for each in self._plugins)
+            refused = refuse(chain.from_iterable(rules), asked).refused
+        return {name for _, names in refused for name in names}
+
+    def _asked(self, among: Sequence[str] | None) -> NodeList:
+        return self.everywhere() if among is None else self.everywhere().only(among)
 
     def takers(
         self, pod: Pod, chance: float = 0.0, among: Sequence[str] | None = None
     ) -> Iterator[str]:
         """Yield the nodes that would take a pod, as far as we look."""
         state = self._state
-        asked = self.everywhere() if among is None else self.everywhere().only(among)
-        fits = judge(state, pod, asked, self._plugins).fits.names
+        fits = judge(state, pod, self._asked(among), self._plugins).fits.names
         suits = suitable(state, pod, self._plugins)
         for name in islice(from_somewhere(fits, chance), most_nodes(pod, MOST_CONDITIONS)):
-            if suits(name) and state.node_resources.has(name, pod.spec.requests, pod.spec.ports):
+            if suits(name) and self._has_room(pod, name):
                 yield name
 
     def looks_everywhere(self, pod: Pod) -> bool:
@@ -149,16 +168,28 @@ class Chooser:
 
     def _fits_beside(self, pod: Pod, node: str, others: Sequence[Pod]) -> bool:
         """Return whether a node that takes a pod does so beside those that are expected there."""
+        meet = partial(interact, self._state)
+        return not any(
+            meet(each, pod.pod_class) for each in {each.pod_class for each in others}
+        ) and self._has_room(pod, node, others)
+
+    def _has_room(self, pod: Pod, node: str, expected: Sequence[Pod] = ()) -> bool:
+        """Return whether a node has room and ports for a pod beside those that are expected there.
+
+        As for the scheduler, the pods nominated to it to which the pod yields are among them: where
+        victims are gone, their preemptor is about to come.
+        """
+        state = self._state
+        held = holding(state, pod, node) if state.nominated else ()
+        others = {each.uid: each for each in (*expected, *held)}.values()
+        if not others:
+            return state.node_resources.has(node, pod.spec.requests, pod.spec.ports)
         requests, ports = Counter(dict(pod.spec.requests)), UsedPorts()
         for each in others:
             requests.update(dict(each.spec.requests))
             ports.use(each.spec.ports, 1)
-        has, meet = self._state.node_resources.has, partial(interact, self._state)
-        return (
-            not any(meet(each, pod.pod_class) for each in {each.pod_class for each in others})
-            and ports.allow(pod.spec.ports)
-            and has(node, tuple(requests.items()))
-        )
+        has = state.node_resources.has(node, tuple(requests.items()), pod.spec.ports)
+        return has and ports.allow(pod.spec.ports)
 
     def everywhere(self) -> NodeList:
         """Return the question about every node, looked up anew when nodes came or went."""

@@ -222,12 +222,15 @@ class EvictionController(Reconciler):
             return True
         return False
 
-    def _still(self, record: Record) -> bool:
-        judged = self.broken.judge(record.identity)
+    def holds(self, namespace: str) -> bool:
+        """Return whether too many pods are affected at this moment for any of a namespace to go."""
         going, acknowledged = self.broken.going, self._leadership.acknowledged
-        namespace = namespace_of(record.identity.key)
-        paused = any(
+        return any(
             each.hold(namespace)
             for each in (self._breaker.pauses, self._breaker.judge(going, acknowledged))
         )
+
+    def _still(self, record: Record) -> bool:
+        judged = self.broken.judge(record.identity)
+        paused = self.holds(namespace_of(record.identity.key))
         return judged is record and record.goes and not paused and self._is_sure()

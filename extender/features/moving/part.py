@@ -83,6 +83,7 @@ class Moving(Part):
                 ),
                 eviction=replace(limits, dry_run=preferred.dry_run),
                 asks=askers.asks,
+                holds=(lambda _: False) if eviction is None else eviction.holds,
                 unready=context.unsynced,
             )
             plugins, successors = filter_plugins(config), shared.books.successors

@@ -60,11 +60,13 @@ class RepairController:
         limits: RepairLimits,
         eviction: EvictionLimits,
         asks: Callable[[str], bool],
+        holds: Callable[[str], bool],
         unready: Check,
     ) -> None:
         """Of `eviction`, the limits hold for these moves as well; `turns` are shared with it.
 
-        `asks` tells whether a scheduler, which would place the successor, asks for scores.
+        `asks` tells whether a scheduler, which would place the successor, asks for scores; `holds`
+        whether no pod of a namespace goes, as too many break rules that hold during execution.
         """
         state, clocks = context.state, context.clocks
         self._state, self._books = state, shared.books
@@ -73,14 +75,14 @@ class RepairController:
         self._warm_up = context.warm_up
         self._leadership, self._moves = turns.leadership, turns.moves
         self._turns = turns
-        self._asks = asks
+        self._asks, self._holds = asks, holds
         self._limits, self._eviction = limits, eviction
         self._unready = unready
         self._mover = RepairMover(
             context,
             shared,
             turns,
-            lambda: self._leadership.leads and self._is_sure(),
+            lambda space: self._leadership.leads and self._is_sure() and not holds(space),
             limits=limits,
             dry_run=eviction.dry_run,
         )
@@ -244,7 +246,8 @@ class RepairController:
             or self._turns.fruitless.rest(owner.namespace) > 0
         ):
             return Outcome.TURN
-        return Outcome.PAUSED if self._moved_enough(owner.namespace) else Outcome.GOES
+        paused = self._holds(owner.namespace) or self._moved_enough(owner.namespace)
+        return Outcome.PAUSED if paused else Outcome.GOES
 
     def _moved_enough(self, namespace: str) -> bool:
         """Return whether in the last hour as many were moved as may be; half of it in one place.

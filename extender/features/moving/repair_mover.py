@@ -65,12 +65,12 @@ class RepairMover:
         context: ControllerContext,
         shared: Shared,
         turns: EvictionTurns,
-        may_go: Callable[[], bool],
+        may_go: Callable[[str], bool],
         *,
         limits: RepairLimits,
         dry_run: bool,
     ) -> None:
-        """`may_go` is asked at the last moment before an eviction is sent."""
+        """`may_go` is asked about a namespace at the last moment before an eviction is sent."""
         self._state, self._watch = context.state, shared.books.watch
         self._port = shared.port
         self._turns = turns
@@ -140,7 +140,7 @@ class RepairMover:
                 move.pod,
                 version=version,
                 dry_run=self._dry_run,
-                may_go=lambda: self._may_go() and self._still(move),
+                may_go=lambda: self._may_go(owner.namespace) and self._still(move),
             )
         except ExtenderError as error:
             known.outcome, known.why = Outcome.FAILED, str(error)

@@ -8,7 +8,7 @@ from typing import Final
 from extender.core.cluster.state import ClusterState
 from extender.core.model.objects import Pod
 from extender.diagnosis.verbs.sitting import BetterPlace, Sitting
-from extender.features.moving.rules.improving import gains, stays
+from extender.features.moving.rules.improving import better_places, stays
 from extender.features.moving.rules.worth import terms_for_moves
 
 MOST_TERMS: Final = 8
@@ -28,7 +28,7 @@ def sitting(state: ClusterState, pod: Pod, takers: Sequence[str]) -> Sitting | N
     is_there = known is not None and known.node == pod.node and not known.status.deleting
     if pod.node is None or not prefers or len(terms) > MOST_TERMS or not is_there:
         return None
-    found = gains(state, pod, state.nodes.asked([pod.node, *takers]), MARGIN)
+    found = better_places(state, pod, state.nodes.asked([pod.node, *takers]), MARGIN)
     best: BetterPlace | None = None
     for name, (mine, total) in found.items():
         if best is None or total > best.total:

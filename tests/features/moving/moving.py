@@ -173,6 +173,7 @@ class Cluster:
                 limits=RepairLimits(1, SETTLE, REST),
                 eviction=EvictionLimits(per_minute, GRACE, share, dry_runs[1]),
                 asks=self.askers.asks,
+                holds=(lambda _: False) if self.eviction is None else self.eviction.holds,
                 unready=lambda: None,
             )
 

@@ -78,6 +78,10 @@ def _moves_anybody(patch: Patch) -> None:
     patch.setattr(extender.features.moving.rules.improving, "stays", lambda _: None)
 
 
+def _leaves_others_alone(patch: Patch) -> None:
+    patch.setattr(extender.features.moving.rules.improving, "keys_to_keep", lambda *_: ())
+
+
 def _looks_for_no_room(patch: Patch) -> None:
     def first(*_: object, among: list[str], **__: object) -> str:
         return among[0]
@@ -111,6 +115,7 @@ def _begins_anew_each_round(patch: Patch) -> None:
     patch.setattr(RepairController, "_consider", later)
 
 
+GAIN = "moved without a gain"
 RESTED = "moved before it rested"
 SETTLED = "moved before it settled"
 TWO = "two pods of an owner"
@@ -146,8 +151,9 @@ REPAIRS: Mapping[str, Planted] = {
         "takes no turn": Planted(_takes_no_turn, {MANY}, _has_few_turns),
         "counts no moves of an hour": Planted(_counts_no_hour, {HOURLY}, _counts_hours),
         "moves pods that have to stay": Planted(_moves_anybody, {"moved though it has to stay"}),
+        "leaves others without company": Planted(_leaves_others_alone, {GAIN}),
         "looks for no room": Planted(_looks_for_no_room, {"moved with nowhere to go"}),
-        "moves for any gain": Planted(_takes_any_gain, {"moved without a gain"}),
+        "moves for any gain": Planted(_takes_any_gain, {GAIN}),
         "moves without the lead": Planted(
             _confirms_nothing, {"two replicas evict", SETTLED, TWO, MANY, MISSING}
         ),

@@ -265,6 +265,47 @@ async def test_room_is_kept_for_those_that_are_to_replace_others() -> None:
     assert sorted(rig.mover.evicted) == ["one", "two"]
 
 
+async def test_a_pod_that_is_about_to_be_preempted_is_none_that_is_left() -> None:
+    rig = with_disks()
+    for name in ("one", "two"):
+        rig.place(ON_SSD, "a", name, ready=True)
+    marked = rig.state.pods["default/two"]
+    rig.state.upsert_pod(marked.with_status(victim_of="preemptor"))
+    rig.node("a")
+    await rig.after(GRACE + 5)
+    assert rig.mover.tried == []
+    rig.state.upsert_pod(marked)
+    await rig.after(15)
+    assert rig.mover.tried
+
+
+async def test_room_is_left_to_a_preemptor_whose_victims_are_gone() -> None:
+    rig = with_disks()
+    rig.place(ON_SSD.requests(cpu="3"), "a")
+    rig.put(pod("preemptor").requests(cpu="3").priority(10).nominated("b"))
+    rig.node("a")
+    await rig.after(GRACE + 5)
+    assert rig.mover.evicted == []
+    assert list(rig.outcomes().values()) == ["noOtherNode"]
+
+
+async def test_a_domain_is_kept_for_who_is_to_replace_another_that_excludes_the_next() -> None:
+    rig = Rig()
+    for name, zone in (("a", "a"), ("b", "b"), ("c1", "c"), ("c2", "c")):
+        rig.node(name, zone=zone, disk="ssd")
+    for name, on, other in (("one", "a", "two"), ("two", "b", "one")):
+        apart = ON_SSD.labels(app=name).anti_affinity(term("zone", selector(app=other)))
+        rig.place(apart, on, name, owner=f"ReplicaSet/{name}")
+    rig.node("a", zone="a")
+    rig.node("b", zone="b")
+    await rig.after(GRACE + 5)
+    (first,) = rig.mover.evicted
+    assert rig.outcomes() == {({"one", "two"} - {first}).pop(): "noOtherNode"}
+    rig.node("d", zone="d", disk="ssd")
+    await rig.after(15)
+    assert sorted(rig.mover.evicted) == ["one", "two"]
+
+
 async def test_a_budget_is_waited_for_longer_each_time_and_said_once() -> None:
     rig = with_disks()
     rig.place(ON_SSD, "a")

@@ -121,6 +121,37 @@ async def operator_moves_our_node(rig: Rig) -> None:
     rig.node("c", zone="c")
 
 
+async def their_node_gets_its_zone(rig: Rig) -> None:
+    """A cloud provider labels a node on which a tolerant pod is already."""
+    rig.node("c")
+    rig.place(ALONE, "a", owner=OURS)
+    await rig.after(1)
+    rig.place(theirs(), "c", owner=THEIRS)
+    await rig.after(1)
+    rig.node("c", zone="a")
+
+
+async def their_node_gets_its_zone_after_the_owner_came(rig: Rig) -> None:
+    """The owner was placed in a zone that had none of them."""
+    rig.node("c")
+    await rig.after(1)
+    rig.place(theirs(), "c", owner=THEIRS)
+    await rig.after(1)
+    rig.place(ALONE, "a", owner=OURS)
+    await rig.after(1)
+    rig.node("c", zone="a")
+
+
+async def their_node_comes(rig: Rig) -> None:
+    """A pod of another namespace names a node that is not there yet."""
+    await rig.after(1)
+    rig.place(theirs(), "c", owner=THEIRS)
+    await rig.after(1)
+    rig.place(ALONE, "a", owner=OURS)
+    await rig.after(1)
+    rig.node("c", zone="a")
+
+
 async def one_of_our_own_as_well(rig: Rig) -> None:
     """One of the owner's namespace is in the way as well."""
     await relabelled(rig)
@@ -138,6 +169,13 @@ async def one_of_our_own_as_well(rig: Rig) -> None:
             relabelled_and_the_node_with_another_key, [], id="a node's other label changed since"
         ),
         pytest.param(relabelled_and_the_node_comes_back, [], id="a node came back since"),
+        pytest.param(their_node_gets_its_zone, [], id="their node got its first zone"),
+        pytest.param(
+            their_node_gets_its_zone_after_the_owner_came,
+            [],
+            id="their node got its first zone after the owner came",
+        ),
+        pytest.param(their_node_comes, [], id="their node was not there yet"),
         pytest.param(owner_placed_later, ["alone"], id="the owner was placed later"),
         pytest.param(
             owner_placed_beside_what_we_found, ["alone"], id="the owner was placed since we look"
@@ -401,6 +439,7 @@ async def test_a_last_look_that_fails_names_nobody_to_a_tenant(
         ),
         pytest.param(ON_SSD.priority(SYSTEM_CRITICAL), id="critical to the cluster"),
         pytest.param(ON_SSD.priority(SYSTEM_CRITICAL + 1000), id="critical to its node"),
+        pytest.param(ON_SSD.in_group("gang"), id="in a pod group"),
     ],
 )
 async def test_what_deschedulers_and_autoscalers_spare_is_spared(spared: Pod) -> None:
@@ -411,7 +450,7 @@ async def test_what_deschedulers_and_autoscalers_spare_is_spared(spared: Pod) ->
     assert rig.mover.tried == []
     assert rig.outcomes() == {"disk": "spared"}
     (note,) = rig.mover.notes("NotEvictedByAffinityRule")
-    assert "it is not to be evicted (its " in note
+    assert "it is not to be evicted (it" in note
 
 
 async def test_pods_of_a_daemon_set_are_spared() -> None:

@@ -18,7 +18,13 @@ from extender.core.cluster.state import ClusterState
 from extender.core.verbs.nominating import Chooser
 from extender.core.wire.objects import PodReader
 from extender.diagnosis.verbs.sitting import BetterPlace
-from extender.features.moving.rules.improving import Improvement, improvement, improvements
+from extender.features.moving.rules import leaned_on
+from extender.features.moving.rules.improving import (
+    Improvement,
+    better_places,
+    improvement,
+    improvements,
+)
 from extender.features.moving.sitting import sitting
 from tests import oracle
 from tests.annotating import PREFERRED
@@ -200,6 +206,82 @@ def test_what_others_prefer_counts_against_a_place() -> None:
     nodes = [at("a1"), at("b1")]
     assert found_in(state_of(nodes, [], pods))
     assert not found_in(state_of(nodes, [], [*pods, shy]))
+
+
+NEAR_WEB = pod("near").labels(app="near").affinity(term(ZONE, WEB))
+LEADS_TO_B = web("p1").prefers_nodes(20, node_term(requirement(HOST, "In", "b1", "a2")))
+
+
+@pytest.mark.parametrize(
+    ("others", "targets"),
+    [
+        pytest.param([], {"b1", "a2"}, id="nobody"),
+        pytest.param([NEAR_WEB.on("a2")], {"a2"}, id="one in its zone"),
+        pytest.param([NEAR_WEB.on("c1")], {"b1", "a2"}, id="one in another zone"),
+        pytest.param(
+            [NEAR_WEB.on("a2"), web("p2").on("a2")], {"b1", "a2"}, id="one, and another is left"
+        ),
+        pytest.param(
+            [NEAR_WEB.on("a2"), web("p2").on("c1")], {"a2"}, id="one, and another is elsewhere"
+        ),
+        pytest.param(
+            [NEAR_WEB.on("a2"), web("p2").on("a2").being_deleted()],
+            {"a2"},
+            id="one, and another is about to go",
+        ),
+        pytest.param(
+            [NEAR_WEB.on("a2"), web("p2").on("a2"), web("p3").on("a2").being_deleted()],
+            {"b1", "a2"},
+            id="one, and of two others one is about to go",
+        ),
+        pytest.param(
+            [NEAR_WEB.on("a2"), web("p2").on("a2"), web("p3").on("c1").being_deleted()],
+            {"b1", "a2"},
+            id="one, and another goes elsewhere",
+        ),
+        pytest.param(
+            [pod("near").affinity(term(HOST, WEB)).on("a1")], set(), id="one on its very node"
+        ),
+        pytest.param(
+            [pod("near").affinity(term(ZONE, selector(app="db"))).on("a2")],
+            {"b1", "a2"},
+            id="one that has to be near others",
+        ),
+        pytest.param(
+            [pod("near", "other").affinity(term(ZONE, WEB, namespaces=["default"])).on("a2")],
+            {"a2"},
+            id="one of another namespace",
+        ),
+        pytest.param(
+            [web("p2").affinity(term(ZONE, WEB)).on("a2")], {"b1", "a2"}, id="one near itself"
+        ),
+    ],
+)
+def test_no_preference_takes_a_pod_away_from_one_that_has_to_be_near_it(
+    others: list[Pod], targets: set[str]
+) -> None:
+    places = [namespace("default"), namespace("other")]
+    state = state_of(NODES, places, [LEADS_TO_B.on("a1"), *others])
+    known = state.pods["default/p1"]
+    assert set(better_places(state, known, state.nodes.asked(NAMES), 1)) == targets
+    found = improvement(state, Chooser(state, AFFINITY), known, 1)
+    assert (found is None) is (not targets)
+    assert found is None or found.target in targets
+
+
+@pytest.mark.parametrize("most", ["MOST_TERMS", "MOST_LOOKED_UP"])
+def test_a_pod_that_very_many_have_to_be_near_stays_in_its_domain(
+    most: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(leaned_on, most, 1)
+    near = [
+        pod(f"near{each}").affinity(term(ZONE, selector(app="web", **more))).on("a2")
+        for each, more in enumerate(({}, {"tier": "x"}))
+    ]
+    there = LEADS_TO_B.labels(tier="x").on("a1")
+    state = state_of(NODES, [], [there, web("p2").labels(tier="x").on("a2"), *near])
+    known = state.pods["default/p1"]
+    assert set(better_places(state, known, state.nodes.asked(NAMES), 1)) == {"a2"}
 
 
 # Against the oracle

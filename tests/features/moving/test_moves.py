@@ -622,6 +622,19 @@ async def test_both_who_evict_wait_for_each_others_moves() -> None:
     assert {each.result for each in it.history.latest()} >= {"evicted"}
 
 
+async def test_while_too_many_break_a_rule_no_pod_of_theirs_moves_for_preferences_either() -> None:
+    it = Cluster(share=0.2)
+    it.app("web", ["a0"] * 20)
+    it.node("a0")
+    await it.after(120)
+    assert it.moved == []
+    assert it.repair is not None
+    assert {each.outcome for _, each in it.repair.prospects} == {Outcome.PAUSED}
+    it.node("a0", disk="ssd")
+    await it.after(120)
+    assert it.moved
+
+
 # Who asks
 
 

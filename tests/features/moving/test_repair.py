@@ -83,6 +83,7 @@ class Rig:
             limits=RepairLimits(margin, SETTLE, REST),
             eviction=EvictionLimits(per_minute, 0, share, dry_run),
             asks=lambda scheduler: scheduler in self.askers,
+            holds=lambda _: False,
             unready=lambda: None,
         )
         self.mover.answer = self.evicted

@@ -209,6 +209,9 @@ def spared(pod: Pod) -> str | None:
         return f"its annotation {pod.spec.requirements.keep} says so"
     if pod.spec.priority >= SYSTEM_CRITICAL:
         return f"its priority, {pod.spec.priority}, is that of pods critical to the system"
+    if pod.spec.group is not None:
+        # As preemption spares them; and in `replace` its successor waits for another profile.
+        return "it is in a pod group, whose pods are placed together and may have to go together"
     if pod.spec.owner is not None and pod.spec.owner.kind == DAEMON_SET:
         return "it belongs to a DaemonSet"
     return None

@@ -7,7 +7,8 @@ and as each gains a margin, moves come to an end while nothing else changes.
 
 Only a pod whose *own* rules are the better for it is moved, and only by those terms that look into
 no other namespace: whoever may create pods elsewhere has no say in which pods run. What others
-prefer counts against a place, never for a move.
+prefer counts against a place, never for a move. And no pod is moved away from one that has to be
+near it, if none other of that kind is left there: a preference is not worth a broken rule.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ from extender.core.verbs.plugins import Plugins
 from extender.core.verbs.prioritizing import Scored
 from extender.diagnosis.verbs.topology_spread import PodTopologySpread
 from extender.features.moving.rules.evicting import Outcome, kept
+from extender.features.moving.rules.leaned_on import keys_to_keep
 from extender.features.moving.rules.worth import (
     own_tables,
     own_worth,
@@ -155,7 +157,7 @@ def _better_than_its_node(
     margin: int,
     placements: Sequence[ExpectedPlacement],
 ) -> Improvement | None:
-    found = gains(state, pod, chooser.everywhere(), margin)
+    found = better_places(state, pod, chooser.everywhere(), margin)
     best = sorted(found, key=lambda name: found[name][1], reverse=True)
     target = chooser.choose(pod, avoid=(), placements=placements, among=best) if best else None
     return None if target is None else Improvement(pod, target, *found[target])
@@ -248,6 +250,23 @@ def gains(
         name: (mine - own[here], all_in_all - total[here])
         for name, mine, all_in_all in zip(asked.names, own, total, strict=True)
         if mine >= own[here] + margin and all_in_all >= total[here] + margin
+    }
+
+
+def better_places(
+    state: ClusterState, pod: Pod, asked: NodeList, margin: int
+) -> dict[str, tuple[int, int]]:
+    """Return the same of the nodes to which a placed pod may go for the sake of preferences.
+
+    Pods that have to be near it, and would be near no such pod without it, keep it in their domain.
+    """
+    found = gains(state, pod, asked, margin)
+    kept = keys_to_keep(state, pod) if found else ()
+    labels, here = state.nodes.labels, state.nodes.labels(pod.node or "")
+    return {
+        name: each
+        for name, each in found.items()
+        if all(labels(name).get(key) == here.get(key) for key in kept)
     }
 
 

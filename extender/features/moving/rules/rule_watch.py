@@ -98,11 +98,12 @@ class RuleWatch(Ledger):
         """Return whether a pod that is in the way of another was where it is before the other came.
 
         That is so when the owner has come or has got its rules after the pod's last own change, and
-        when an operator has moved the node of either over `key` since. False where nobody knows.
+        when an operator has moved the node of either to another domain of `key` since. False where
+        nobody knows.
         """
         place, changes = self._places.get(owner.uid), self.changes
         moved = max(changes.of_node(each.node, key) for each in (pod, owner))
-        return max(moved, 0 if place is None else place.since) > changes.of_pod(pod)
+        return max(moved, 0 if place is None else place.since) > changes.of_pod(pod, key)
 
     # What has changed
 
@@ -315,7 +316,7 @@ class RuleWatch(Ledger):
             changed &= self._keys.keys()
             if not changed:
                 return
-            self.changes.node(node, changed)
+        self.changes.node(node, changed & self._keys.keys() & after.keys(), before)
         for places in (before, after):
             some = {key: places[key] for key in changed & places.keys()}
             for pod_class in self.state.classes_on(node) if some else ():

@@ -9,6 +9,7 @@ from typing import NamedTuple, TypeAlias
 
 from extender.core.cluster.counts.pod_sets import KeyedSet
 from extender.core.model.keys import Identity
+from extender.core.model.labels import Labels
 from extender.core.model.objects import Controller, Pod
 from extender.core.model.pod_affinity import PodSelector
 from extender.core.model.signed import shift
@@ -99,12 +100,15 @@ class PodsByOwner:
         return owner in self._waiting or owner in self._leaving
 
     def count(self, pod: Pod, amount: int) -> None:
-        """Count a pod that is known (1), or is not as it was any more (-1)."""
+        """Count a pod that is known (1), or is not as it was any more (-1).
+
+        One that an extender has marked as a victim is deleted next: it is on its way out.
+        """
         controller = pod.controller
         if controller is None or pod.status.terminal:
             return
         counts = self._waiting if pod.node is None else self._placed
-        if pod.status.deleting:
+        if pod.status.deleting or pod.status.victim_of is not None:
             counts = self._leaving
         elif pod.status.ready:
             shift(self._ready, controller, amount)
@@ -119,7 +123,7 @@ class OwnChanges:
     be told for what was seen to happen, and is unknown for what was there before.
 
     What changes between two looks is taken for simultaneous. A label of a pod or a namespace is its
-    own; a label of a node is an operator's act. O(objects that changed).
+    own; another value of a label of a node is an operator's act. O(objects that changed).
     """
 
     def __init__(self) -> None:
@@ -128,9 +132,12 @@ class OwnChanges:
         self._pods: dict[str, int] = {}
         self._namespaces: dict[str, int] = {}
         self._nodes: dict[str, dict[str, int]] = {}
+        self._entered: dict[str, dict[str, int]] = {}
+        """When nodes that had no value of a key got one."""
 
     def __len__(self) -> int:
-        return len(self._pods) + len(self._namespaces) + len(self._nodes)
+        known = (self._pods, self._namespaces, self._nodes, self._entered)
+        return sum(len(each) for each in known)
 
     def look(self) -> None:
         """Begin the next look. Before the first one, nothing is remembered."""
@@ -159,16 +166,27 @@ class OwnChanges:
         elif self.now:
             self._namespaces[name] = self.now
 
-    def node(self, name: str, keys: Iterable[str]) -> None:
-        if self.now:
-            self._nodes.setdefault(name, {}).update(dict.fromkeys(keys, self.now))
+    def node(self, name: str, keys: Iterable[str], before: Labels) -> None:
+        """Note that a node has other values of some keys than before."""
+        for key in keys if self.now else ():
+            changes = self._nodes if key in before else self._entered
+            changes.setdefault(name, {})[key] = self.now
 
     def forget_node(self, name: str) -> None:
         self._nodes.pop(name, None)
+        self._entered.pop(name, None)
 
-    def of_pod(self, pod: Pod) -> int:
-        """Return when a pod has come to its node, or has got its labels, or its namespace has."""
-        return max(self._pods.get(pod.uid, 0), self._namespaces.get(pod.pod_class.namespace, 0))
+    def of_pod(self, pod: Pod, key: str) -> int:
+        """Return when a pod has come to its domain, or has got its labels, or its namespace has.
+
+        With a node that is new or had no value of `key`, its pods come: whoever may create pods
+        can have them on such a node before it is in any domain.
+        """
+        return max(
+            self._pods.get(pod.uid, 0),
+            self._namespaces.get(pod.pod_class.namespace, 0),
+            self._entered.get(pod.node or "", {}).get(key, 0),
+        )
 
     def of_node(self, name: str | None, key: str) -> int:
         return 0 if name is None else self._nodes.get(name, {}).get(key, 0)

@@ -17,7 +17,7 @@ from extender.core.verbs.inter_pod_affinity import InterPodAffinity, scores
 from extender.core.verbs.node_selection import NodeSelectionPlugin
 
 PODS: Final = InterPodAffinity(hard_pod_affinity_weight=0)
-"""Required affinity adds to a score as well, but no move makes or breaks it."""
+"""Required affinity adds to a score as well, but no move makes it, and none may break it."""
 NODES: Final = NodeSelectionPlugin()
 
 
