@@ -16,7 +16,7 @@ OF_COMMANDS: Final = (
     Bug(
         "new nodes like a cordoned one have its taint",
         "commands.simulate.whatif.nodes",
-        "tuple(each for each in allocatable.taints if each != CORDONED)",
+        "tuple(each for each in allocatable.taints if is_lasting(each))",
         "allocatable.taints",
         "commands/simulate/whatif/test_changes.py::test_new_nodes_like_a_cordoned_one_take_pods",
         _COMMANDS,

@@ -24,9 +24,9 @@ from extender.core.model.objects import Pod
 from extender.core.model.workload import DAEMON_SET, JOB, STATEFUL_SET, Identity, revision_labels
 from extender.core.wire.affinity import EVERY_GATE_ON, Gates
 from extender.core.wire.decoding import Json, Moment, decode
-from extender.core.wire.manifests import NULL, PodAnnotations, PodSpec
+from extender.core.wire.manifests import PodAnnotations, PodSpec
 from extender.core.wire.objects import GenerateName, PodReader
-from extender.core.wire.placement import RequirementsReader
+from extender.core.wire.placement import DISRUPTION_TARGET, RequirementsReader
 from extender.diagnosis.wire.workloads import Workload, WorkloadSpec, read_workload
 
 POD: Final = "Pod"
@@ -71,16 +71,51 @@ def known_of(workload: Workload) -> KnownWorkload:
         wanted(workload, 0) if counted else None,
         workload.start,
         in_order=spec.podManagementPolicy != PARALLEL,
-        tries_again=not _ends_with_a_pod(workload.run or spec),
+        keeps_claims=workload.keeps_claims,
+        tries_again=not _ends_with_a_pod(workload.run or spec, workload.status.failed or 0),
     )
 
 
-def _ends_with_a_pod(job: WorkloadSpec) -> bool:
-    """Return whether a Job, or an index of it, fails with the first pod that is evicted or lost.
+class _Pattern(msgspec.Struct):
+    type: str = ""
+    status: str = "True"
 
-    By a policy, such pods may not count as failed.
+
+class _Rule(msgspec.Struct, rename="camel"):
+    action: str = ""
+    on_pod_conditions: list[_Pattern] | None = None
+
+    @property
+    def is_about_disruptions(self) -> bool:
+        """Return whether it matches what evictions and lost nodes do to a pod."""
+        patterns = self.on_pod_conditions or ()
+        return any(each == _Pattern(DISRUPTION_TARGET) for each in patterns)
+
+
+class _Policy(msgspec.Struct):
+    rules: list[_Rule] | None = None
+
+
+_POLICY = msgspec.json.Decoder(_Policy | None)
+_BACKOFF_LIMIT: Final = 6
+"""By default, how many pods of a Job may fail before it does."""
+
+
+def _ends_with_a_pod(job: WorkloadSpec, failed: int) -> bool:
+    """Return whether a Job, or an index of it, fails with the next pod that is evicted or lost.
+
+    The first rule of its policy that matches decides (matchPodFailurePolicy); of rules about exit
+    codes it is not known whether they do.
     """
-    return 0 in {job.backoffLimit, job.backoffLimitPerIndex} and job.podFailurePolicy == NULL
+    policy = decode(_POLICY, job.podFailurePolicy, "spec.podFailurePolicy") or _Policy()
+    found = (each.action for each in policy.rules or () if each.is_about_disruptions)
+    action = next(found, "Count")
+    if action != "Count":
+        return action != "Ignore"
+    if job.backoffLimitPerIndex is not None and job.backoffLimit is None:
+        return job.backoffLimitPerIndex == 0
+    limit = _BACKOFF_LIMIT if job.backoffLimit is None else job.backoffLimit
+    return job.backoffLimitPerIndex == 0 or failed >= limit
 
 
 class _Condition(msgspec.Struct, rename="camel"):

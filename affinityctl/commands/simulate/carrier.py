@@ -10,6 +10,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Final
 
+from msgspec import structs
+
 from affinityctl.commands.simulate.applied import (
     ROLLING,
     SCALABLE,
@@ -42,6 +44,7 @@ from affinityctl.reading.manifests import Manifests, read_manifests
 from affinityctl.reading.rollouts import AS_BY_DEFAULT
 from affinityctl.reading.strategies import rollout
 from affinityctl.reading.workloads import SHORT_NAMES, WorkloadFiles
+from affinityctl.scheduler.volumes.ledger import ledger_of
 from extender.core.config.features import features
 from extender.core.errors import ConfigError
 from extender.core.model.labels import ZONE
@@ -132,7 +135,7 @@ class Carrier:
                 for each in self._given(change):
                     yield from self._roll(read_workload(each.kind, each.raw))
             case ChangeKind.RESTART:
-                yield from self._roll(self._workload(self._identity(change)))
+                yield from self._roll(self._as_scaled(self._workload(self._identity(change))))
             case ChangeKind.SCALE:
                 yield self._scale(change)
             case _:
@@ -210,7 +213,7 @@ class Carrier:
                 ChangeKind.RESTART.value, f"a {kind} does not replace its pods by itself"
             )
         old = self._members(applied.identity)
-        if not old:
+        if not old and applied.wanted:
             raise ConfigError(
                 "update", f"no pod of {applied.identity} is in the cluster; place it with -f"
             )
@@ -225,13 +228,20 @@ class Carrier:
         if kind == "Deployment" and wanted is not None and wanted != len(old):
             yield max(0, wanted - len(old)), self._scaled(applied.identity, old, wanted)
             old = self._members(applied.identity)
-        elif wanted is not None:
+        elif old and wanted is not None:
             self._scheduler.resize(old[0], len(old), wanted)
         # A file that says no number leaves it as it is.
         known = replace(known_of(workload), replicas=wanted)
         self._scheduler.workloads[applied.identity] = known
         version = Version(str(applied.identity), kind, applied.make, replacing)
         yield 0, roll(self._scheduler, version, old)
+
+    def _as_scaled(self, workload: Workload) -> Workload:
+        """Return a workload with the number of pods that changes have left it with."""
+        if workload.spec.replicas is None:
+            return workload
+        number = self._scheduler.workloads[workload.identity].replicas
+        return replace(workload, spec=structs.replace(workload.spec, replicas=number))
 
     def _scale(self, change: Change) -> tuple[int, Looks]:
         name, _, number = change.value.rpartition("=")
@@ -262,6 +272,8 @@ class Carrier:
             made = [as_made(pod, labels) for pod in old]
             alike = Counter(pod.pod_class for pod in made)
             likely = max(made, key=lambda pod: alike[pod.pod_class])
+            if identity.kind == STATEFUL_SET:
+                likely = ledger_of(self._state).with_templates(likely)
             make = as_applied(identity, likely, len(old), by.start).make
         else:
             make = self._applied(self._workload(identity)).make

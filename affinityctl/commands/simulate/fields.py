@@ -14,7 +14,6 @@ from affinityctl.commands.simulate.whatif.scheduling import Placement
 from extender.core.cluster.state import ClusterState
 from extender.core.model.verdict import Verdict
 from extender.diagnosis.verbs.notes import notes
-from extender.diagnosis.verbs.remedies import what_to_do
 from extender.diagnosis.verbs.telling import summary
 from extender.diagnosis.wire.explanation import MOST_NEAR_MISSES
 
@@ -118,7 +117,7 @@ def _told_pending(state: ClusterState, alike: PendingPods) -> answer.Pending:
         told["summary"] = summary(why)
         told["nearest"] = [str(each) for each in alike.nearest[:MOST_NEAR_MISSES]]
         told["notes"] = notes(state, why)
-        told["whatToDo"] = what_to_do(why, told["notes"])
+        told["whatToDo"] = alike.what_to_do(told["notes"])
     if (limit := alike.bottleneck) is not None:
         told["bottleneck"] = {"rule": limit.what, "nodes": limit.refused, "alone": limit.alone}
     return told

@@ -36,7 +36,6 @@ from extender.core.model.node_resources import VOLUMES
 from extender.core.model.wording import MOST_SAID, plural, short, some
 from extender.diagnosis.verbs.filters import GATES, OTHER_SCHEDULER, PRIORITY_CLASS
 from extender.diagnosis.verbs.notes import notes
-from extender.diagnosis.verbs.remedies import what_to_do
 from extender.diagnosis.verbs.telling import summary
 from extender.diagnosis.verbs.waiting import Bottleneck
 
@@ -121,7 +120,8 @@ def _happened(state: ClusterState, step: Step) -> Iterator[str]:
         names = [each.pod for each in step.not_started]
         yield f"{_who(names)} {'do' if names[1:] else 'does'} not start: {first.held}. {_ONE_NODE}"
     for each in step.blocked:
-        yield f"{each.pod} stays on {each.node}: {each.why}"
+        stays = "stays on" if each.budgets else "came back to"
+        yield f"{each.pod} {stays} {each.node}: {each.why}"
 
 
 def _trials(trials: Sequence[Trial], *, wide: bool) -> Iterator[str]:
@@ -143,7 +143,9 @@ def _hurt(trial: Trial) -> Iterator[str]:
     if waiting := trial.waiting:
         first = "the first: " * bool(waiting[1:])
         yield f"{_who(waiting)} {_verb(waiting, 'wait')}{trial.why and f' ({first}{trial.why})'}"
-    if kept := [each.pod for each in trial.blocked]:
+    if back := [each.pod for each in trial.blocked if not each.budgets]:
+        yield f"{_who(back)} {_verb(back, 'tolerate')} the cordon and came back"
+    if kept := [each.pod for each in trial.blocked if each.budgets]:
         budgets = list(dict.fromkeys(key for each in trial.blocked for key in each.budgets))
         yield f"{_who(kept)} {_verb(kept, 'stay')} (budget {_who(budgets)})"
     if trial.gone:
@@ -170,7 +172,8 @@ def _result(step: Step) -> str:
     after = Counter(each.after for each in step.removed)
     gone = {each.pod for each in step.removed if each.after is After.MADE_ANEW}
     preempted = {each.pod for each in step.preempted}
-    moved = sum(each.pod in gone for each in step.placed)
+    back = {each.pod for each in step.blocked if not each.budgets}
+    moved = sum(each.pod in gone - back for each in step.placed)
     placed = sum(each.pod not in gone | preempted for each in step.placed)
     old, new = plural(len(step.removed), "pod"), plural(placed, "pod")
     if step.update is not None:
@@ -188,7 +191,8 @@ def _result(step: Step) -> str:
         (after[After.DELETED], f"{after[After.DELETED]:,} being deleted already"),
         (len(preempted), f"{len(preempted):,} preempted"),
         (len(step.gone), f"{len(step.gone):,} gone for good"),
-        (len(step.blocked), f"{len(step.blocked):,} blocked by a budget"),
+        (len(back), f"{len(back):,} came back"),
+        (kept := len(step.blocked) - len(back), f"{kept:,} blocked by a budget"),
     )
     said = [text for count, text in counts if count]
     if not (step.removed or step.placed):
@@ -286,7 +290,7 @@ def _why(state: ClusterState, alike: PendingPods) -> Iterator[str]:
             said.append("Nearest: none, for only replicas of the same workload are in the way")
         remarks = notes(state, explanation)
         said += [f"Note: {note.text}" for note in remarks]
-        said += [f"To do: {text}" for text in what_to_do(explanation, remarks)[:1]]
+        said += [f"To do: {text}" for text in alike.what_to_do(remarks)[:1]]
     return (wrapped(each, INDENT) for each in said)
 
 

@@ -14,7 +14,7 @@ from affinityctl.commands.simulate.changes import BY_CONTROLLERS, ChangeKind
 from affinityctl.commands.simulate.report import write
 from affinityctl.commands.simulate.whatif.deletion_order import Lives
 from affinityctl.commands.simulate.whatif.outcome import Simulation, pending
-from affinityctl.commands.simulate.whatif.placing import begin
+from affinityctl.commands.simulate.whatif.placing import begin, keep_daemons
 from affinityctl.commands.simulate.whatif.scheduling import Scheduler
 from affinityctl.commands.simulate.whatif.successors import is_of_stateful_set
 from affinityctl.reading.api_server import namespace_of
@@ -60,6 +60,7 @@ def run(flags: argparse.Namespace) -> int:
     scheduler = Scheduler(state, chance, by.profile, known, lives)
     carrier = Carrier(scheduler, pods, files, workloads, namespace=flags.namespace, cluster=cluster)
     ignored = state.broken_rules.ignored
+    keep_daemons(scheduler)
     progress = Progress()
     steps = []
     if scheduler.waiting:
@@ -76,7 +77,7 @@ def run(flags: argparse.Namespace) -> int:
             steps.append(progress.through(what, total, looks))
     # The namespaces of manifests may come with them.
     note_ignored_rules(state, carrier.templates(flags.changes), ignored)
-    waiting = pending(state, scheduler.waiting, by.profile, waited, scheduler.held)
+    waiting = pending(state, scheduler.waiting, by.profile, waited, scheduler.held, steps=steps)
     found = Simulation(
         state,
         flags.seed,

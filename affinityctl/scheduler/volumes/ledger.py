@@ -26,7 +26,7 @@ from affinityctl.scheduler.volumes.objects import (
 from extender.core.cluster.ledgers.ledger import Ledger
 from extender.core.cluster.state import ClusterState
 from extender.core.model.keys import Key, name_of
-from extender.core.model.labels import Labels, Operator, Requirement
+from extender.core.model.labels import Labels, Operator, Requirement, Selector
 from extender.core.model.node_selection import NodeRule, NodeTerm
 from extender.core.model.objects import Pod
 from extender.core.model.signed import shift
@@ -218,12 +218,51 @@ class VolumeLedger(Ledger):
 
         return take_back
 
+    def add_node(self, name: str, labels: Labels, like: str, known: Labels) -> None:
+        """Give a new node the drivers of one that it is like, and as much storage of its own."""
+        if (drivers := self.csi_nodes.get(like)) is not None:
+            self.put(replace(drivers, key=name))
+        own = [
+            Requirement(key, Operator.IN, frozenset((value,)))
+            for key, value in labels.items()
+            if known.get(key) != value
+        ]
+        for each in [*self.capacities.values()]:
+            if each.nodes and each.nodes.matches(known) and not each.nodes.matches(labels):
+                key = Key(f"{each.key}@{name}")
+                self.put(replace(each, key=key, nodes=Selector.of(own)))
+
+    def with_templates(self, pod: Pod) -> Pod:
+        """Return a StatefulSet's pod with templates for its claims: each ordinal has claims alone.
+
+        They are called as its claims are, by the name of the template and that of the pod.
+        """
+        volumes = volumes_in(pod)
+        if volumes is None:
+            return pod
+        claims = tuple(self._as_template(use, pod.key) for use in volumes.claims)
+        requirements = replace(pod.spec.requirements, volumes=replace(volumes, claims=claims))
+        return pod.with_spec(requirements=requirements)
+
+    def _as_template(self, use: ClaimUse, pod: Key) -> ClaimUse:
+        name = use.name.removesuffix(f"-{name_of(pod)}")
+        if use.template is not None or name == use.name:
+            return use
+        known = self.claims.get(use.key_for(pod))
+        return ClaimUse(name, ClaimSpec() if known is None else known.spec)
+
     def make_claims(self, pod: Pod) -> None:
         """Make the claims that a controller makes for a pod; an ephemeral one begins anew."""
         for use in claims_in(pod):
             key = use.key_for(pod.key)
             if use.template is not None and (use.ephemeral or key not in self.claims):
                 self.put(self.made(use, key, pod))
+
+    def forget_claims(self, pod: Pod) -> None:
+        """Delete the claims that a StatefulSet has made for a pod."""
+        for use in claims_in(self.with_templates(pod)):
+            if use.template is not None and not use.ephemeral:
+                self.claims.pop(use.key_for(pod.key), None)
 
     def bind(
         self,

@@ -246,6 +246,11 @@ def misses(toleration: Toleration, taint: Taint) -> bool:
     return same and not _passing(taint.key) and not toleration.covers(taint)
 
 
+def is_lasting(taint: Taint) -> bool:
+    """Return whether a taint is of what a node is for, and not of what becomes of it."""
+    return not _passing(taint.key) and taint.key not in _LEAVING
+
+
 def _passing(key: str) -> str | None:
     """Say what a node is once a taint has gone that pods need not tolerate; None of others."""
     return _PASSING.get(key, "ready" if _STARTING.match(key) else None)

@@ -337,6 +337,10 @@ _LATE_WAYS: Final = {EMPTY: 1, _ABSENT: 2}
 _RANKS: Final = {way: number for number, way in enumerate(OF_REASONS)}
 
 
+OF_SURGE: Final = frozenset(("otherRevision", "otherRevisionPort"))
+"""Notes whose cure is that an update removes a pod first."""
+
+
 def what_to_do(found: Explanation, remarks: Iterable[Note]) -> list[str]:
     """Return what is most likely right first, MOST lines of it.
 

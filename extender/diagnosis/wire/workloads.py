@@ -96,6 +96,10 @@ class _Ordinals(msgspec.Struct):
     start: _Number = 0
 
 
+class _Retention(msgspec.Struct):
+    whenScaled: str | None = None
+
+
 class WorkloadSpec(msgspec.Struct):
     """How many pods there are to be, of which template, and how they are replaced."""
 
@@ -114,11 +118,13 @@ class WorkloadSpec(msgspec.Struct):
     volumeClaimTemplates: list[msgspec.Raw] | None = None
     podManagementPolicy: str | None = None
     ordinals: _Ordinals | None = None
+    persistentVolumeClaimRetentionPolicy: _Retention | None = None
 
 
 class WorkloadStatus(msgspec.Struct):
     desiredNumberScheduled: _Number | None = None
     succeeded: _Number | None = None
+    failed: _Number | None = None
     completionTime: str | None = None
     updateRevision: str | None = None
     conditions: msgspec.Raw = NULL
@@ -155,6 +161,12 @@ class Workload:
     def start(self) -> int:
         """Return the ordinal of the first pod of a StatefulSet."""
         return 0 if self.spec.ordinals is None else self.spec.ordinals.start
+
+    @property
+    def keeps_claims(self) -> bool:
+        """Return whether a StatefulSet that is scaled down leaves the claims of its pods."""
+        retention = self.spec.persistentVolumeClaimRetentionPolicy
+        return retention is None or retention.whenScaled != "Delete"
 
     @property
     def said(self) -> Said | None:

@@ -20,7 +20,19 @@ from affinityctl.reading.deletion_cost import COST_ANNOTATION
 from affinityctl.terminal.progress import Progress
 from extender.core.config import API_VERSION, KIND
 from tests.annotating import REQUIRED, annotated
-from tests.builders import HOST, ZONE, Pod, budget, node, pod, selector, term, workload
+from tests.builders import (
+    HOST,
+    ZONE,
+    Pod,
+    budget,
+    node,
+    pod,
+    requirement,
+    selector,
+    term,
+    workload,
+)
+from tests.volumes import bound, limited, storage_class, using, volume
 
 WEB = selector(app="web")
 ROOM = {"cpu": "2", "memory": "4Gi", "pods": "9"}
@@ -98,6 +110,22 @@ def test_an_update_that_gets_stuck(simulate: Simulate) -> None:
     assert simulate("--roll FILE", *RUNNING, manifest=DEPLOYMENT) == (1, STUCK)
 
 
+@pytest.mark.parametrize(
+    ("strategy", "told"),
+    [
+        ({"maxSurge": 1, "maxUnavailable": 0}, "To do: Let this update remove a pod first"),
+        ({"maxSurge": 0, "maxUnavailable": 1}, "To do: Have fewer replicas or more domains"),
+    ],
+)
+def test_what_an_update_does_already_is_no_advice(
+    strategy: dict[str, int], told: str, simulate: Simulate
+) -> None:
+    given = {"rollingUpdate": strategy}
+    owning = workload("Deployment", "web", APART, replicas=3, strategy=given)
+    code, said = simulate("--lose a1 --restart deploy/web", owning, *RUNNING)
+    assert (code, told in " ".join(said.split())) == (1, True), said
+
+
 def test_a_restart_takes_the_template_and_strategy_of_the_dump(simulate: Simulate) -> None:
     assert simulate("--restart deploy/web", DEPLOYMENT, *RUNNING) == (1, STUCK)
 
@@ -108,6 +136,44 @@ def test_another_number_of_replicas_is_scaled_to_before_the_update(simulate: Sim
     assert code == 0
     assert "Scale deployment default/web from 3 to 2 pods: 1 pod deleted" in said
     assert "Update deployment default/web, 2 pods: 2 old deleted, 2 new placed, done" in said
+
+
+@pytest.mark.parametrize(
+    ("policy", "change", "code"),
+    [
+        ("OrderedReady", "--scale sts/db=3", 1),
+        ("OrderedReady", "--scale sts/db=1", 1),
+        ("OrderedReady", "--scale sts/db=0", 0),
+        ("Parallel", "--scale sts/db=3", 0),
+    ],
+)
+def test_a_stateful_set_that_does_not_come_to_its_number_hurts(
+    policy: str, change: str, code: int, simulate: Simulate
+) -> None:
+    owned = pod("t").labels(app="db").owned_by("StatefulSet/db")
+    there = [called(f"db-{number}", owned).on("b1").ready(yes=number != 0) for number in range(2)]
+    owning = workload("StatefulSet", "db", pod("t"), replicas=2, podManagementPolicy=policy)
+    ended, said = simulate(change, owning, *there)
+    assert (ended, "stopped there" in said) == (code, code == 1), said
+
+
+@pytest.mark.parametrize(
+    ("kind", "change", "said_of_it"),
+    [
+        ("Deployment", "--scale deploy/web=4", "4 pods: 4 old deleted, 4 new placed, done"),
+        ("Deployment", "--scale deploy/web=0", "0 pods: 0 new placed, done"),
+        ("StatefulSet", "--scale sts/web=3", "3 pods: 3 old deleted, 3 new placed, done"),
+    ],
+)
+def test_a_restart_goes_by_the_number_that_a_change_before_it_leaves(
+    kind: str, change: str, said_of_it: str, simulate: Simulate
+) -> None:
+    owner = "ReplicaSet/web-5d" if kind == "Deployment" else "StatefulSet/web"
+    plain = pod("t").labels({"app": "web", "pod-template-hash": "5d"}).owned_by(owner)
+    there = [called(f"web-{number}", plain).on("b1") for number in range(2)]
+    object_ = workload(kind, "web", pod("t").labels(app="web"), replicas=2)
+    code, said = simulate(f"{change} --restart {kind}/web", object_, *there)
+    assert (code, said_of_it in said) == (0, True), said
 
 
 def test_a_paused_deployment_does_not_roll(simulate: Simulate) -> None:
@@ -139,6 +205,27 @@ def test_pods_of_a_manifest(simulate: Simulate) -> None:
 def test_a_daemonset_has_one_pod_on_each_node(simulate: Simulate, flag: str) -> None:
     code, said = simulate(f"-f FILE {flag}", manifest=workload("DaemonSet", "agent", pod("t")))
     assert (code, "daemonset default/agent has one pod on each node" in said) == (2, True), said
+
+
+@pytest.mark.parametrize(
+    ("there", "status", "placed_on"),
+    [
+        pytest.param([], {}, {"a1", "a2", "b1"}, id="one on each node that it may go to"),
+        pytest.param(["a1"], {"desiredNumberScheduled": 3}, {"a2", "b1"}, id="that lacks one"),
+    ],
+)
+def test_a_daemon_set_lacks_a_pod_of_a_node(
+    there: list[str], status: dict[str, int], placed_on: set[str], simulate: Simulate
+) -> None:
+    owned = pod("t").labels(app="agent").owned_by("DaemonSet/agent")
+    load = pod("load").requests(cpu="1").on("b1")
+    tainted = node("c1", {HOST: "c1"}, ROOM, [{"key": "dedicated", "effect": "NoSchedule"}])
+    made = workload("DaemonSet", "agent", pod("t").labels(app="agent")) | {"status": status}
+    running = [called(f"agent-{name}", owned).on(name) for name in there]
+    code, said = simulate("-o json", made, tainted, load, *running)
+    (step,) = json.loads(said)["steps"]
+    found = [each["node"] for each in step["placed"]]
+    assert (code, len(found), {*found}) == (0, len(placed_on), placed_on)
 
 
 def test_the_volumes_that_a_statefulset_adds_are_named(simulate: Simulate) -> None:
@@ -246,11 +333,16 @@ def test_what_hurts_is_one_table(simulate: Simulate) -> None:
 HUGE = pod("huge").requests(cpu="9")
 BARE = pod("bare").on("a1")
 OF_JOB = pod("once-x").on("a1").owned_by("Job/once")
-SPARING = {"rules": [{"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget"}]}]}
+OF_CODES = {"action": "FailJob", "onExitCodes": {"operator": "In", "values": [42]}}
 
 
-def job(**spec: Any) -> Any:
-    return workload("Job", "once", pod("t"), **spec)
+def disrupted(action: str) -> Any:
+    return {"action": action, "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]}
+
+
+def job(*policy: Any, failed: int = 0, **spec: Any) -> Any:
+    given: dict[str, Any] = {"podFailurePolicy": {"rules": [*policy]}} if policy else {}
+    return workload("Job", "once", pod("t"), **spec, **given) | {"status": {"failed": failed}}
 
 
 @pytest.mark.parametrize(
@@ -273,8 +365,24 @@ def job(**spec: Any) -> Any:
             "--lose a1", [job(backoffLimitPerIndex=0), OF_JOB], 1, id="or one try for each index"
         ),
         pytest.param(
-            "--drain a1", [job(backoffLimit=0, podFailurePolicy=SPARING), OF_JOB], 0, id="or spares"
+            "--drain a1", [job(disrupted("Ignore"), backoffLimit=0), OF_JOB], 0, id="or spares"
         ),
+        pytest.param(
+            "--drain a1", [job(OF_CODES, backoffLimit=0), OF_JOB], 1, id="not by exit codes alone"
+        ),
+        pytest.param(
+            "--drain a1", [job(disrupted("FailJob")), OF_JOB], 1, id="one that disruptions fail"
+        ),
+        pytest.param(
+            "--drain a1",
+            [job(OF_CODES, disrupted("Count"), disrupted("FailJob")), OF_JOB],
+            0,
+            id="the first rule decides",
+        ),
+        pytest.param(
+            "--lose a1", [job(failed=3, backoffLimit=3), OF_JOB], 1, id="its tries are used up"
+        ),
+        pytest.param("--lose a1", [job(failed=5), OF_JOB], 0, id="there are six by default"),
     ],
 )
 def test_the_exit_code_is_about_what_the_changes_do(
@@ -349,6 +457,44 @@ def test_with_fewer_pods_it_says_who_goes_and_how_the_rest_is_spread(simulate: S
             "  left by hostname: a1 1, a2 1, b1 0",
         ],
     )
+
+
+@pytest.mark.parametrize(
+    ("change", "scaled", "where"),
+    [
+        pytest.param(
+            "--scale sts/db=3", "Retain", "on 1 node: a2", id="a new one goes where its pod can"
+        ),
+        pytest.param(
+            "--scale sts/db=1 --scale sts/db=2",
+            "Retain",
+            "on 1 node: b1",
+            id="one that is there holds it",
+        ),
+        pytest.param(
+            "--scale sts/db=1 --scale sts/db=2",
+            "Delete",
+            "on 1 node: a2",
+            id="it goes as the set is scaled down",
+        ),
+    ],
+)
+def test_each_pod_of_a_stateful_set_has_claims_of_its_own(
+    change: str, scaled: str, where: str, simulate: Simulate
+) -> None:
+    retention: dict[str, Any] = {"persistentVolumeClaimRetentionPolicy": {"whenScaled": scaled}}
+    owning: Any = workload("StatefulSet", "db", pod("t"), replicas=2, **retention)
+    objects: list[Any] = [storage_class("wait"), owning]
+    for number, name in enumerate(("a1", "b1")):
+        owned = using(f"data-db-{number}", name=f"db-{number}").owned_by("StatefulSet/db")
+        objects += [
+            owned.labels(app="web").anti_affinity(term(HOST, WEB)).on(name),
+            bound(f"data-db-{number}", f"v{number}"),
+            volume(f"v{number}", requirement(HOST, "In", name)),
+            limited(name, None),
+        ]
+    code, said = simulate(change, *objects)
+    assert (code, where in said) == (0, True), said
 
 
 def test_costs_that_pods_have_count_as_they_are(simulate: Simulate) -> None:
@@ -533,6 +679,42 @@ def test_pods_that_are_not_ready_go_where_a_budget_says_so(simulate: Simulate) -
     keeps["spec"]["unhealthyPodEvictionPolicy"] = "AlwaysAllow"
     code, said = simulate("--drain a1", *unready, keeps)
     assert (code, said.splitlines()[0]) == (0, "Drain a1: 1 pod evicted, 1 placed on other nodes")
+
+
+def test_a_pod_that_tolerates_the_cordon_comes_back(simulate: Simulate) -> None:
+    web = pod("t").labels(app="web").selects(pool="old").owned_by("ReplicaSet/web-5d")
+    web["spec"]["tolerations"] = [{"operator": "Exists"}]
+    there = [called("any", web).on("a1"), placed(1, "a1")]
+    code, said = simulate("--drain a1", *there)
+    assert code == 1
+    assert "Drain a1: 2 pods evicted, 1 placed on other nodes, 1 came back" in said
+    assert "  default/any came back to a1: it tolerates the taint of the cordon" in said
+    code, said = simulate("--drain-each", *there)
+    (row,) = (line.split() for line in said.splitlines() if line.startswith("  a1 "))
+    assert (code, row[:6]) == (1, ["a1", "1", "1", "0", "1", "0"])
+    assert " ".join(row[6:]) == "default/any tolerates the cordon and came back"
+
+
+@pytest.mark.parametrize(
+    ("constraint", "said_of_it"),
+    [
+        pytest.param({}, True, id="the lost zone is a domain with none of these pods"),
+        pytest.param({"nodeTaintsPolicy": "Honor"}, False, id="it honors taints"),
+        pytest.param({"maxSkew": 2}, False, id="it allows one more"),
+        pytest.param({"whenUnsatisfiable": "ScheduleAnyway"}, False, id="it refuses nothing"),
+    ],
+)
+def test_what_waits_while_the_nodes_that_are_lost_are_there_still(
+    constraint: dict[str, Any], said_of_it: bool, simulate: Simulate
+) -> None:
+    given = {"maxSkew": 1, "topologyKey": ZONE, "whenUnsatisfiable": "DoNotSchedule"}
+    web = pod("t").labels(app="web").owned_by("ReplicaSet/web-5d")
+    web["spec"]["topologySpreadConstraints"] = [{**given, "labelSelector": WEB, **constraint}]
+    there = [called(f"web-{name}", web).uid(name).on(name) for name in ("a1", "b1")]
+    code, said = simulate("--lose b1", *there)
+    text = " ".join(said.split())
+    assert (code, "Lose b1: 1 pod lost, 1 placed" in said) == (0, True), said
+    assert ("topology spread counts their domains: default/web-b1 waits" in text) is said_of_it
 
 
 def test_drain_says_what_kubectl_stops_at(simulate: Simulate) -> None:

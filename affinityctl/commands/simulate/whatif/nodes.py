@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Generator, Iterator, Sequence
 from dataclasses import replace
 from itertools import count, islice
+from typing import Final
 
 from msgspec import structs
 
@@ -12,13 +13,21 @@ from affinityctl.commands.simulate.whatif.outcome import After, Blocked, Looks, 
 from affinityctl.commands.simulate.whatif.preflight import Preflight
 from affinityctl.commands.simulate.whatif.scheduling import Scheduler
 from affinityctl.commands.simulate.whatif.successors import belongs_to_node, is_drained, is_lost
+from affinityctl.scheduler.volumes.ledger import ledger_of
 from extender.core.cluster.state import ClusterState
 from extender.core.model.keys import Key
 from extender.core.model.labels import HOSTNAME
-from extender.core.model.node_resources import CORDONED, Allocatable
+from extender.core.model.node_resources import CORDONED, Allocatable, Taint
 from extender.core.model.node_selection import NO_NODE_SELECTION, NodeRule, NodeTerm
 from extender.core.model.objects import Node, Pod
-from extender.core.model.wording import plural
+from extender.core.model.wording import plural, some
+from extender.diagnosis.verbs.node_room import is_lasting
+
+UNREACHABLE: Final = Taint("node.kubernetes.io/unreachable", "", "NoSchedule")
+_BACK: Final = (
+    f"it tolerates the taint of the cordon, {CORDONED.key}; kubectl drain ends, and the node is "
+    "not empty"
+)
 
 
 def drain(
@@ -51,13 +60,23 @@ def drain(
                 yield from scheduler.settle()
     found = ((pod, scheduler.disruptions.refusal(pod)) for pod in left)
     step.blocked = [Blocked(pod.key, str(pod.node), *why) for pod, why in found if why is not None]
+    evicted = (state.pods.get(each.pod) for each in step.removed)
+    there = [pod for pod in evicted if pod is not None and pod.node in names]
+    step.blocked += [Blocked(pod.key, str(pod.node), (), _BACK) for pod in there]
     return ended(scheduler, step, since, [each.pod for each in step.removed])
+
+
+_COUNTED: Final = (
+    "as long as the Node objects are there, not ready, topology spread counts their domains: {} "
+    "until they are deleted. nodeTaintsPolicy: Honor in the constraint leaves them out"
+)
 
 
 def lose(scheduler: Scheduler, names: Sequence[str], what: str) -> Looks:
     """Take nodes away with all their pods; controllers make those anew that can be elsewhere."""
     state = scheduler.state
     step = Step(f"lose {_titled(what, names)}", "lost")
+    meanwhile = yield from _waiting_meanwhile(scheduler, names)
     since = scheduler.mark
     for name in names:
         for pod in _pods_of(state, name):
@@ -65,22 +84,53 @@ def lose(scheduler: Scheduler, names: Sequence[str], what: str) -> Looks:
         state.remove_node(name)
     scheduler.nodes_changed(names)
     yield from scheduler.settle()
+    if late := [
+        each.pod for each in scheduler.placements[since.placements :] if each.pod in meanwhile
+    ]:
+        are = "wait" if late[1:] else "waits"
+        step.notes.append(_COUNTED.format(f"{some(late, len(late))} {are}"))
     return ended(scheduler, step, since, [each.pod for each in step.removed])
 
 
+def _waiting_meanwhile(
+    scheduler: Scheduler, names: Sequence[str]
+) -> Generator[None, None, Collection[Key]]:
+    """Return the pods that wait while nodes that are lost are there still, not reachable.
+
+    Topology spread counts them as domains, unless a constraint honors taints. O(settle), for pods
+    that have such constraints; nothing in a trial.
+    """
+    there = [pod for name in names for pod in _pods_of(scheduler.state, name)]
+    counted = (each for pod in there for each in scheduler.spread(pod) if not each.honors_taints)
+    if scheduler.in_trial or next(counted, None) is None:
+        return ()
+    with scheduler.trial(names):
+        for name in names:
+            _taint(scheduler.state, name, UNREACHABLE)
+        scheduler.nodes_changed(names)
+        for pod in there:
+            _evict(scheduler, pod)
+        yield from scheduler.settle()
+        return {pod.key for pod in scheduler.waiting if scheduler.spread(pod)}
+
+
 def add_nodes(scheduler: Scheduler, number: int, like: str) -> Looks:
-    """Add nodes that are like one that there is, with the pods that each node has."""
+    """Add nodes that are like one that there is, with the pods that each node has.
+
+    What is wrong with that one, or about to happen to it, is not so of them.
+    """
     state = scheduler.state
     step = Step(f"add {plural(number, 'node')} like {like}")
     since = scheduler.mark
     allocatable = state.node_resources.allocatable(like)
-    taints = tuple(each for each in allocatable.taints if each != CORDONED)
+    taints = tuple(each for each in allocatable.taints if is_lasting(each))
     new = list(islice(_new_names(state, like), number))
+    known = state.nodes.labels(like)
+    own = [key for key in known if _names_node(key) and known[key] in {like, known.get(HOSTNAME)}]
     for name in new:
-        labels = dict(state.nodes.labels(like))
-        if HOSTNAME in labels:
-            labels[HOSTNAME] = name
+        labels = {**known, **dict.fromkeys(own, name)}
         state.upsert_node(Node(name, labels, Allocatable(allocatable.amounts, taints)))
+        ledger_of(state).add_node(name, labels, like, known)
     scheduler.nodes_changed(new)
     there = [pod for pod in _pods_of(state, like) if belongs_to_node(pod)]
     pods = [only_on(pod, name) for name in new for pod in there]
@@ -91,6 +141,12 @@ def add_nodes(scheduler: Scheduler, number: int, like: str) -> Looks:
         yield
     yield from scheduler.settle()
     return ended(scheduler, step, since, [pod.key for pod in pods])
+
+
+def _names_node(key: str) -> bool:
+    """Return whether a label may be the name of its node: hostname, topology.hostpath.csi/node."""
+    last = key.rpartition("/")[2]
+    return "host" in last or "node" in last
 
 
 def _new_names(state: ClusterState, like: str) -> Iterator[str]:
@@ -113,12 +169,24 @@ def kept_to(pod: Pod, node: str) -> Pod:
     return structs.replace(pod, node=None, node_selection=affinity)
 
 
+def node_of_daemon(pod: Pod) -> str | None:
+    """Return the node that a pod is on or is made for; None where nothing says which."""
+    asks = pod.node_selection
+    named = None if asks is None else asks.named
+    return pod.node or (next(iter(named)) if named is not None and len(named) == 1 else None)
+
+
 def _cordon(state: ClusterState, name: str) -> None:
+    if not state.node_resources.allocatable(name).unschedulable:
+        _taint(state, name, CORDONED, cordoned=True)
+
+
+def _taint(state: ClusterState, name: str, taint: Taint, *, cordoned: bool = False) -> None:
     has = state.node_resources.allocatable(name)
-    if not has.unschedulable:
-        taints = tuple(dict.fromkeys((*has.taints, CORDONED)))
-        has = Allocatable(has.amounts, taints, unschedulable=True)
-        state.upsert_node(Node(name, state.nodes.labels(name), has))
+    taints = tuple(dict.fromkeys((*has.taints, taint)))
+    cordoned |= has.unschedulable
+    has = Allocatable(has.amounts, taints, unschedulable=cordoned)
+    state.upsert_node(Node(name, state.nodes.labels(name), has))
 
 
 def _pods_of(state: ClusterState, node: str) -> list[Pod]:

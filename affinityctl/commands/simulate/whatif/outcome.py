@@ -19,6 +19,8 @@ from extender.core.model.objects import Pod
 from extender.core.model.verdict import Verdict
 from extender.diagnosis.verbs.explain import explanation_of
 from extender.diagnosis.verbs.explanation import Explanation, NearMiss, Question
+from extender.diagnosis.verbs.notes import Note
+from extender.diagnosis.verbs.remedies import OF_SURGE, what_to_do
 from extender.diagnosis.verbs.waiting import Bottleneck, bottleneck, is_cordoned, kind_of
 
 MOST_EXPLAINED: Final = 10
@@ -37,6 +39,8 @@ class PendingPods:
     """They had waited before the changes as well."""
     until: Key | None = None
     """Their StatefulSet makes them once this pod is ready; None if they are there."""
+    removed_first: bool = False
+    """Their update removes pods before it creates some already."""
 
     @property
     def nearest(self) -> list[NearMiss]:
@@ -55,6 +59,13 @@ class PendingPods:
         found = [] if self.explanation is None else self.explanation.near_misses
         return bool(found) and all(map(self._of_replicas, found))
 
+    def what_to_do(self, remarks: Iterable[Note]) -> list[str]:
+        """Return what is most likely right first, save for what is so already."""
+        if self.explanation is None:
+            return []
+        moot = OF_SURGE if self.removed_first else ()
+        return what_to_do(self.explanation, [each for each in remarks if each.kind not in moot])
+
     def _of_replicas(self, miss: NearMiss) -> bool:
         if self.explanation is None or (workload := self.explanation.pod.workload) is None:
             return False
@@ -69,11 +80,13 @@ def pending(
     profile: Profile = BY_DEFAULT,
     waited: Collection[Key] = (),
     held: Mapping[Key, Key] = MappingProxyType({}),
+    *,
+    steps: Iterable[Step] = (),
 ) -> list[PendingPods]:
     """Explain waiting pods, those of most pods first, of those that had waited last.
 
-    `held` has those that are not made yet, each with the pod that has to be ready before.
-    O(nodes x kinds)
+    `held` has those that are not made yet, each with the pod that has to be ready before; `steps`
+    what has made them wait. O(nodes x kinds)
     """
     kinds: dict[tuple[bool, Key | None, Hashable], list[Pod]] = {}
     for pod in waiting:
@@ -82,13 +95,16 @@ def pending(
     ordered = sorted(
         kinds.items(), key=lambda each: (each[0][0], each[0][1] is not None, -len(each[1]))
     )
+    updates = [each.update for each in steps if each.update is not None]
+    without_surge = {key for each in updates if not each.surges for key in each.waits}
     found = []
     for number, ((had_waited, until, _), alike) in enumerate(ordered):
         keys, explanation = [pod.key for pod in alike], None
         if until is None and number < MOST_EXPLAINED:
             explanation = explain(state, alike[0], profile)
         limit = None if explanation is None else bottleneck(explanation)
-        found.append(PendingPods(keys, explanation, limit, had_waited, until))
+        first = keys[0] in without_surge
+        found.append(PendingPods(keys, explanation, limit, had_waited, until, first))
     return found
 
 
@@ -124,11 +140,12 @@ class Removal:
 
 @dataclass(frozen=True, slots=True)
 class Blocked:
-    """A pod that disruption budgets keep on a node that is drained."""
+    """A pod that is on a node that was drained: budgets keep it there, or it came back."""
 
     pod: Key
     node: str
     budgets: Sequence[Key]
+    """None for a pod that was evicted and came back, as it tolerates the cordon."""
     why: str
 
 
@@ -160,6 +177,8 @@ class Update:
     """New pods that found no node."""
     kept: Sequence[Key] = ()
     """Old pods that stay until these run."""
+    surges: bool = True
+    """New pods may come before old ones go."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,6 +230,8 @@ class Step:
     update: Update | None = None
     scaled: ScaledDown | None = None
     trials: Sequence[Trial] | None = None
+    stopped: bool = False
+    """The controller of pods that are scaled waits, and does not come to the end."""
     notes: list[str] = field(default_factory=list)
 
     @property
@@ -224,7 +245,7 @@ class Step:
 
         Whether pods wait is for the end to say.
         """
-        stuck = self.update is not None and self.update.stuck is not None
+        stuck = self.stopped or (self.update is not None and self.update.stuck is not None)
         trials = any(each.hurts for each in self.trials or ())
         return bool(self.gone or self.blocked or self.not_started or stuck or trials)
 

@@ -6,11 +6,12 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import count, islice
 from typing import Final, TypeAlias
 
-from affinityctl.commands.simulate.whatif.nodes import only_on
+from affinityctl.commands.simulate.whatif.nodes import kept_to, node_of_daemon, only_on
 from affinityctl.commands.simulate.whatif.outcome import Looks, Step, ended, pending
 from affinityctl.commands.simulate.whatif.scheduling import Mark, Scheduler
 from extender.core.model.objects import Pod
 from extender.core.model.wording import plural
+from extender.core.model.workload import DAEMON_SET, Identity
 from extender.core.verbs.nominating import suitable
 from extender.diagnosis.verbs.waiting import is_not_made
 
@@ -73,6 +74,31 @@ def replicas(scheduler: Scheduler, make: MakePod) -> Iterator[Pod]:
         pod = make(number)
         if pod.key not in pods:
             yield pod
+
+
+def keep_daemons(scheduler: Scheduler) -> None:
+    """Keep pods that DaemonSets have not made yet to the nodes that lack one; O(pods).
+
+    Those that no node wants are taken away.
+    """
+    missing: dict[Identity, list[Pod]] = {}
+    for pod in scheduler.waiting:
+        of = pod.workload
+        if of is not None and of.kind == DAEMON_SET and is_not_made(pod):
+            missing.setdefault(of, []).append(pod)
+    state = scheduler.state
+    there = {
+        (pod.workload, node_of_daemon(pod))
+        for pod in (state.pods.values() if missing else ())
+        if pod.workload in missing
+    }
+    for of, pods in missing.items():
+        suits = suitable(state, pods[0], ())
+        lacking = (name for name in sorted(state.nodes) if (of, name) not in there and suits(name))
+        for pod in pods:
+            scheduler.remove(pod)
+            if (name := next(lacking, None)) is not None:
+                scheduler.add(kept_to(pod, name))
 
 
 def daemons(scheduler: Scheduler, template: Pod) -> Iterator[Pod]:

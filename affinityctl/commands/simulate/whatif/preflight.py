@@ -9,7 +9,7 @@ from affinityctl.commands.simulate.whatif.successors import is_drained
 from extender.core.cluster.state import ClusterState
 from extender.core.model.objects import Controller, Pod
 from extender.core.model.wording import some
-from extender.core.model.workload import DAEMON_SET
+from extender.core.model.workload import DAEMON_SET, JOB
 
 
 class Preflight:
@@ -58,6 +58,8 @@ class Preflight:
                 yield (several if found[1:] else one).format(some(names, len(names)))
 
     def _is_alone(self, pod: Pod) -> bool:
-        controller = pod.controller
-        alone = controller is not None and self._replicas[controller] == 1
+        controller, owner = pod.controller, pod.spec.owner
+        # A Job has no service that would be missed.
+        serves = owner is not None and owner.kind != JOB
+        alone = serves and controller is not None and self._replicas[controller] == 1
         return alone and next(iter(self._budgets.protecting(pod)), None) is None

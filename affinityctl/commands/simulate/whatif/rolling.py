@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import ChainMap
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import TypeAlias
@@ -11,7 +11,7 @@ from typing import TypeAlias
 from msgspec import structs
 
 from affinityctl.commands.simulate.whatif.deletion_order import Lives
-from affinityctl.commands.simulate.whatif.nodes import only_on
+from affinityctl.commands.simulate.whatif.nodes import UNREACHABLE, node_of_daemon, only_on
 from affinityctl.commands.simulate.whatif.outcome import (
     After,
     Looks,
@@ -22,7 +22,7 @@ from affinityctl.commands.simulate.whatif.outcome import (
     ended,
     explain,
 )
-from affinityctl.commands.simulate.whatif.placing import MakePod, replicas
+from affinityctl.commands.simulate.whatif.placing import MakePod, daemons, replicas
 from affinityctl.commands.simulate.whatif.scaling import CostGiver, scaled_down
 from affinityctl.commands.simulate.whatif.scheduling import Scheduler
 from affinityctl.commands.simulate.whatif.successors import as_made, is_of_stateful_set, ordinal
@@ -33,6 +33,7 @@ from affinityctl.commands.simulate.whatif.turns import (
     next_of_stateful_set,
 )
 from affinityctl.reading.rollouts import AS_BY_DEFAULT, Rollout
+from affinityctl.scheduler.volumes.ledger import ledger_of
 from extender.core.model.objects import Controller, Pod
 from extender.core.model.wording import plural, some
 from extender.core.model.workload import DAEMON_SET, STATEFUL_SET
@@ -77,6 +78,7 @@ def scale(
         yield from _take(now, done, *turn)
     step.removed = [each for took in done.steps for each in took.removed]
     if now.held_by is not None:
+        step.stopped = True
         step.notes.append(f"stopped there: {held_up(now.held_by)}")
     return ended(scheduler, step, since, [pod.key for pod in now.new])
 
@@ -125,7 +127,7 @@ def roll(scheduler: Scheduler, version: Version, old: Sequence[Pod]) -> Looks:
     A pod that gets a node is available. Each turn is one step of the update.
     """
     step = Step(f"update {version.what}, {plural(len(old), 'pod')}")
-    update = step.update = Update()
+    update = step.update = Update(surges=version.rollout.surge > 0)
     since = scheduler.mark
     now = _State(scheduler, version.make, version.rollout, list(old))
     for gone, new in _turns(now, version.kind):
@@ -213,6 +215,7 @@ def _wanted(now: _State) -> int:
 def _stateful_set(now: _State) -> Iterator[_Turn]:
     """Yield the turns of a StatefulSet; a pod that is replaced keeps its name."""
     wanted, lives = _wanted(now), now.scheduler.lives
+    ordinals = range(now.rollout.start, now.rollout.start + wanted)
     while True:
         there = {ordinal(pod): pod for pod in (*now.old, *now.new)}
         if going := [pod for pod in there.values() if pod.status.deleting]:
@@ -230,7 +233,9 @@ def _stateful_set(now: _State) -> Iterator[_Turn]:
         left = {each: member for each, member in members.items() if each not in gone}
         created += next_of_stateful_set(now.rollout, wanted, left).created
         yield [there[each] for each in gone], [_made(now, each, there) for each in created]
-    ordinals = range(now.rollout.start, now.rollout.start + wanted)
+        for condemned in (there[each] for each in gone if each not in ordinals):
+            if not now.scheduler.known(condemned).keeps_claims:
+                ledger_of(now.scheduler.state).forget_claims(condemned)
     updated = ordinals[now.rollout.partition :] if now.rollout.rolling else ()
     if there.keys() != {*ordinals} or any(members[each].outdated for each in updated):
         held = sorted(there, key=lambda each: (each not in ordinals, each))
@@ -242,34 +247,49 @@ def _made(now: _State, number: int, there: Mapping[int, Pod]) -> Pod:
     old, index = there.get(number), number - now.rollout.start
     new = now.make(index)
     if now.rollout.rolling and index < now.rollout.partition and now.old:
-        new = structs.replace(as_made(now.old[0]), key=new.key, uid=new.uid)
+        like = ledger_of(now.scheduler.state).with_templates(as_made(now.old[0]))
+        new = structs.replace(like, key=new.key, uid=new.uid)
     return new if old is None else structs.replace(new, key=old.key, uid=f"{old.uid}'")
 
 
 def _daemon_set(now: _State) -> Iterator[_Turn]:
-    """Yield the turns of a DaemonSet, node by node: the new pod first where it may surge.
+    """Yield the turns of a DaemonSet (rollingUpdate): the new pod first where it may surge.
 
-    Pods that are not available come first.
+    First, its pods leave the nodes that it does not want any more, and come to those that it wants
+    besides. Pods that are not available are replaced whatever the limits are.
     """
-    surge, template = now.rollout.surge, now.make(0)
-    for number, pod in enumerate(sorted(now.old, key=now.scheduler.lives.is_available)):
-        node = _node_of_daemon(pod)
-        new = now.make(number) if node is None else only_on(template, node)
-        if not surge:
+    scheduler, template = now.scheduler, now.make(0)
+    made = {node_of_daemon(pod): pod for pod in daemons(scheduler, template)}
+    leaving = [pod for pod in now.old if not _is_kept(scheduler, pod, made)]
+    there = {node_of_daemon(pod) for pod in now.old}
+    if coming := [pod for node, pod in made.items() if node not in there]:
+        yield leaving, coming
+    elif leaving:
+        yield leaving, ()
+    surge = now.rollout.surge
+    for pod in sorted(now.old, key=scheduler.lives.is_available):
+        sound, node = scheduler.lives.is_available(pod), node_of_daemon(pod)
+        olds = {node_of_daemon(each) for each in now.old}
+        late = [each for each in now.waiting if not surge or node_of_daemon(each) in olds]
+        if sound and len(late) >= (surge or now.rollout.unavailable):
+            return
+        new = made.get(node) or only_on(template, str(node))
+        if not (surge and sound):
             yield [pod], [new]
         else:
             yield (), [new]
-            if not now.scheduler.waits(new.key):
+            if not scheduler.waits(new.key):
                 yield [pod], ()
-        if len(now.waiting) >= (surge or now.rollout.unavailable):
-            return
 
 
-def _node_of_daemon(pod: Pod) -> str | None:
-    """Return the node that a pod is on or is made for; None where nothing says which."""
-    asks = pod.node_selection
-    named = None if asks is None else asks.named
-    return pod.node or (next(iter(named)) if named is not None and len(named) == 1 else None)
+def _is_kept(scheduler: Scheduler, pod: Pod, made: Container[str | None]) -> bool:
+    """Return whether a DaemonSet's pod stays until its turn: its node is wanted, or has it still.
+
+    A pod that is deleted on a node that does not answer does not go.
+    """
+    node = node_of_daemon(pod)
+    taints = () if node is None else scheduler.state.node_resources.allocatable(node).taints
+    return node in made or any(each.key == UNREACHABLE.key for each in taints)
 
 
 def _judge(now: _State, update: Update) -> None:

@@ -259,6 +259,10 @@ class Scheduler:
             del self.placements[mark.placements :], self.preemptions[mark.preemptions :]
             self.nodes_changed(nodes)
 
+    @property
+    def in_trial(self) -> bool:
+        return self._touched is not None
+
     def _touch(self, key: Key) -> None:
         if self._touched is not None:
             self._touched.setdefault(key, self.state.pods.get(key))
@@ -280,10 +284,11 @@ class Scheduler:
 
     def _may_profit(self, pod: Pod) -> bool:
         """Return whether a pod that another one has been placed may help."""
-        near = pod.pod_class.affinity.required or self._spread(pod)
+        near = pod.pod_class.affinity.required or self.spread(pod)
         return bool(near) or is_of_stateful_set(pod)
 
-    def _spread(self, pod: Pod) -> tuple[SpreadConstraint, ...]:
+    def spread(self, pod: Pod) -> tuple[SpreadConstraint, ...]:
+        """Return the topology spread constraints that refuse nodes to a pod."""
         return tuple(self.profile.of(pod).constraints(pod))
 
     def place(self, pod: Pod) -> bool:
@@ -295,7 +300,7 @@ class Scheduler:
         kind = (
             pod.pod_class,
             shape_of(pod),
-            self._spread(pod),
+            self.spread(pod),
             pod.spec.priority,
             pod.status.nominated,
             pod.status.facets,

@@ -31,8 +31,10 @@ class KnownWorkload:
     """Of a StatefulSet, the ordinal that it begins with."""
     in_order: bool = True
     """Of a StatefulSet: it makes a pod once those of lower ordinals are ready (OrderedReady)."""
+    keeps_claims: bool = True
+    """Of a StatefulSet: the claims of pods that go as it is scaled down stay (whenScaled)."""
     tries_again: bool = True
-    """Of a Job: it makes a pod in place of one that is evicted or lost (backoffLimit)."""
+    """Of a Job: it makes a pod in place of the next that is evicted or lost (backoffLimit)."""
 
 
 KnownWorkloads: TypeAlias = Mapping[Identity, KnownWorkload]

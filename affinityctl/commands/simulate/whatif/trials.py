@@ -40,7 +40,8 @@ def _trial(
     if first := next((pod for pod in waiting if pod.key not in held), None):
         limit = bottleneck(explain(scheduler.state, first, scheduler.profile))
         why = "" if limit is None else limit.what
-    gone, there = done.gone, {each.pod for each in done.removed}
+    gone = done.gone
+    there = {each.pod for each in done.removed} - {each.pod for each in done.blocked}
     placed = [each.pod for each in done.placed if each.pod not in waited]
     return Trial(
         name,

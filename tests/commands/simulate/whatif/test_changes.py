@@ -162,6 +162,33 @@ def test_new_nodes_like_a_cordoned_one_take_pods() -> None:
     assert where(scheduler) == {"w": "c1-1"}
 
 
+@pytest.mark.parametrize(
+    "key",
+    [
+        "node.kubernetes.io/disk-pressure",
+        "node.kubernetes.io/unreachable",
+        "ToBeDeletedByClusterAutoscaler",
+    ],
+)
+def test_new_nodes_have_no_taint_of_what_is_wrong_with_their_model(key: str) -> None:
+    taints = [{"key": key, "effect": "NoSchedule"}, TAINT]
+    scheduler = scheduler_of([node("c1", {HOST: "c1"}, ROOM, taints)], [], [])
+    at_once(add_nodes(scheduler, 1, "c1"))
+    (kept,) = scheduler.state.node_resources.allocatable("c1-1").taints
+    assert kept.key == TAINT["key"]
+
+
+def test_new_nodes_have_their_own_names_in_all_labels() -> None:
+    given = {HOST: "c1", "topology.example.com/node": "c1", "nodename": "c1.internal"}
+    scheduler = scheduler_of([node("c1.internal", {**given, "pool": "c1"}, ROOM)], [], [])
+    at_once(add_nodes(scheduler, 1, "c1.internal"))
+    name = "c1.internal-1"
+    assert scheduler.state.nodes.labels(name) == {
+        **dict.fromkeys(given, name),
+        "pool": "c1",
+    }
+
+
 def applied(kind: str, template: Pod, **spec: Any) -> Any:
     raw = json.dumps(workload(kind, "new", template, **spec)).encode()
     return read_applied(kind, raw, SimulationReader(), len(NODES), "r1")

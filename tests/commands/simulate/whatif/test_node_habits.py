@@ -138,6 +138,7 @@ def test_what_kubectl_drain_stops_at_and_what_it_does_not_see() -> None:
         web("w0").on("a1"),
         web("w1").on("a1"),
         pod("single").owned_by("ReplicaSet/single").on("a1"),
+        pod("batch").owned_by("Job/batch").on("a1"),
         pod("guarded").labels(app="db").owned_by("ReplicaSet/guarded").on("a1"),
     ]
     scheduler = scheduler_of(NODES, [], there)

@@ -271,6 +271,66 @@ def test_a_daemon_set_goes_node_by_node_and_surges_where_it_may() -> None:
         assert (update.stuck is not None) is stuck, "two pods have no room for one port"
 
 
+@pytest.mark.parametrize(
+    ("unready", "strategy", "gone", "stuck"),
+    [
+        pytest.param("", {"maxSurge": 1}, [], True, id="the port is taken by a sound pod"),
+        pytest.param("n0", {"maxSurge": 1}, ["n0"], True, id="not by one that is not ready"),
+        pytest.param("n0 n1 n2", {"maxSurge": 1}, ["n0", "n1", "n2"], False, id="as all are"),
+        pytest.param("n0 n1", {}, ["n0", "n1"], True, id="they go beyond maxUnavailable too"),
+    ],
+)
+def test_pods_of_a_daemon_set_that_are_not_ready_are_replaced_at_once(
+    unready: str, strategy: dict[str, Any], gone: list[str], *, stuck: bool
+) -> None:
+    port = pod("t").labels(app="web").host_port(8080)
+    old = [
+        each.ready(yes=each["spec"]["nodeName"] not in unready.split())
+        for each in replicas(port, ["n0", "n1", "n2"], "DaemonSet/web")
+    ]
+    there = nodes(3)
+    if not strategy:
+        there[0]["status"]["allocatable"]["cpu"] = "100m"
+        port = port.requests(cpu="1")
+    scheduler = scheduler_of(there, [], old)
+    update = updated(scheduler, "DaemonSet", port, updateStrategy={"rollingUpdate": strategy})
+    where = {f"default/web-{number}": f"n{number}" for number in range(3)}
+    assert [where[each.pod] for step in update.steps for each in step.removed] == gone
+    assert (update.stuck is not None) is stuck
+
+
+TAINT = {"key": "node.kubernetes.io/unreachable", "effect": "NoSchedule"}
+
+
+@pytest.mark.parametrize(
+    ("asks", "taints", "left", "stuck"),
+    [
+        pytest.param({}, [], ["n0", "n1", "n2"], False, id="it comes to a node without one"),
+        pytest.param({"disk": "ssd"}, [], ["n1"], False, id="and leaves nodes not asked for"),
+        pytest.param(
+            {}, [TAINT | {"key": "dedicated"}], ["n1", "n2"], False, id="and those with a taint"
+        ),
+        pytest.param({}, [TAINT], ["n1", "n2"], True, id="on a dead one, its pod does not go"),
+    ],
+)
+def test_an_update_of_a_daemon_set_goes_by_the_nodes_that_its_template_wants(
+    asks: dict[str, str], taints: list[Any], left: list[str], *, stuck: bool
+) -> None:
+    there = [
+        node("n0", {HOST: "n0"}, ROOM, taints),
+        node("n1", {HOST: "n1", "disk": "ssd"}, ROOM),
+        node("n2", {HOST: "n2"}, ROOM),
+    ]
+    made = template(apart=False)
+    scheduler = scheduler_of(there, [], replicas(made, ["n0", "n1"], "DaemonSet/web"))
+    update = updated(scheduler, "DaemonSet", made.selects(**asks))
+    found = [each for each in scheduler.state.pods.values() if each.node]
+    assert (update.stuck is not None) is stuck
+    assert sorted(str(each.node) for each in found) == left
+    old = [each.node for each in found if TEMPLATE_HASH in each.pod_class.labels]
+    assert old == (["n1"] if stuck else [])
+
+
 def test_a_daemon_set_is_updated_on_cordoned_nodes_as_well() -> None:
     made = template(apart=False)
     cordoned = nodes(2)

@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 from affinityctl.commands.simulate.applied import SimulationReader, read_applied
-from affinityctl.commands.simulate.whatif.nodes import drain, lose
+from affinityctl.commands.simulate.whatif.nodes import add_nodes, drain, lose
 from affinityctl.commands.simulate.whatif.outcome import Step, pending
 from affinityctl.commands.simulate.whatif.scheduling import Scheduler
 from affinityctl.commands.simulate.whatif.trials import try_each
 from affinityctl.scheduler.volumes.ledger import ledger_of
 from extender.core.model.stepping import at_once
-from tests.builders import HOST, ZONE, Json, Pod, node, selector, term, workload
+from tests.builders import HOST, ZONE, Json, Pod, node, requirement, selector, term, workload
 from tests.commands.simulate.whatif.cases import ROOM, read, scheduler_of
 from tests.volumes import (
     AT_ONCE,
@@ -178,6 +178,47 @@ def test_placed_pods_count_against_the_limit_of_their_driver() -> None:
     assert sorted(filter(None, placed(scheduler, *pods))) == ["x1", "x2", "y1"]
     said = "volume: as many volumes are attached as the node takes"
     assert why(scheduler) == [f"{said} (1 of 1 attached; this pod brings 1)"]
+
+
+def test_a_new_node_has_the_drivers_and_limits_of_the_one_that_it_is_like() -> None:
+    scheduler = cluster(*drivers("x1", count=1), claim("a"), claim("b"), claim("c"))
+    at_once(add_nodes(scheduler, 1, "x1"))
+    pods = [using(name, name=f"with-{name}") for name in "abc"]
+    at_once(lose(scheduler, ["x2", "y1"], "the others"))
+    assert sorted(map(str, placed(scheduler, *pods))) == ["None", "x1", "x1-1"]
+    (cause,) = why(scheduler)
+    assert "as many volumes are attached as the node takes (1 of 1 attached" in cause
+
+
+@pytest.mark.parametrize(
+    ("change", "fits"),
+    [
+        pytest.param("drain", False, id="no volume follows to a node like the one that has it"),
+        pytest.param("place", True, id="it has storage of its own"),
+    ],
+)
+def test_a_new_node_is_another_place_for_volumes(change: str, *, fits: bool) -> None:
+    key = "topology.example.com/node"
+    there = [node(name, {HOST: name, key: name}, ROOM) for name in ("n1", "n2")]
+    here = limited("n1", 9)
+    here["spec"]["drivers"][0]["topologyKeys"] = [key]
+    room = {
+        "kind": "CSIStorageCapacity",
+        "metadata": {"name": "n1", "namespace": "csi"},
+        "storageClassName": "wait",
+        "nodeTopology": {"matchLabels": {key: "n1"}},
+        "capacity": "9Gi",
+    }
+    tracked = {"kind": "CSIDriver", "metadata": {"name": DRIVER}, "spec": {"storageCapacity": True}}
+    pods = [of_set(0, "n1")] if change == "drain" else []
+    scheduler = scheduler_of(there, [], pods)
+    own = volume("v", requirement(key, "In", "n1"))
+    put(scheduler.state, [CLASS, here, room, tracked, own, bound("data-0", "v"), claim("more")])
+    at_once(add_nodes(scheduler, 1, "n1"))
+    at_once(drain(scheduler, ["n1"]))
+    found = placed(scheduler, *([] if pods else [using("more")]))
+    assert (found == ["n1-1"]) is fits
+    assert [each.key for each in scheduler.waiting] == ([] if fits else ["default/db-0"])
 
 
 def test_replicas_of_a_stateful_set_get_the_claims_of_its_templates() -> None:
