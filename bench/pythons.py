@@ -82,7 +82,7 @@ def _run(folder: Path) -> str:
             lines = [each for each in said.read().splitlines() if not each.startswith("make")]
             return f"refuses: {lines[-1]}" if process.poll() else "not ready"
         finally:
-            process.terminate()
+            process.kill()  # unshare ignores other signals, and takes all in it along
             process.wait()
 
 
