@@ -665,6 +665,151 @@ CASES: list[tuple[str, int, tuple[str, ...]]] = [
         1,
         ("as those that have ended do not count",),
     ),
+    (
+        "explain router-default-6b-c -n openshift-ingress --cluster 92-several-reasons-on-the-selected-nodes.yaml",
+        1,
+        (
+            "What to do - Have fewer replicas or more nodes, as each takes these ports on one",
+            "Have fewer replicas or more domains",
+        ),
+    ),
+    (
+        "explain es-1 --cluster 93-local-volume-beside-a-sibling.yaml",
+        1,
+        (
+            "What to do - Have the pods that it keeps away from moved off n1",
+        ),
+    ),
+    (
+        "explain train-1 --cluster 94-a-scheduler-that-runs.yaml",
+        1,
+        (
+            "default/train-1 does not fit on g1",
+            "What to do - Add a node",
+        ),
+    ),
+    (
+        "explain app-5c-1 --node n00 --cluster 95-node-about-to-be-interrupted.yaml",
+        1,
+        (
+            "or the cloud is about to take these away",
+        ),
+    ),
+    (
+        "explain app-5c-1 --node n02 --cluster 95-node-about-to-be-interrupted.yaml",
+        1,
+        (
+            "or the cloud is about to take these away",
+        ),
+    ),
+    (
+        "explain app-5c-1 --node n10 --cluster 95-node-about-to-be-interrupted.yaml",
+        1,
+        (
+            "What to do - Find out what is wrong with the node",
+        ),
+    ),
+    (
+        "explain app-5c-1 --node n15 --cluster 95-node-about-to-be-interrupted.yaml",
+        1,
+        (
+            "What to do - Find out what is wrong with the node",
+        ),
+    ),
+    (
+        "explain big-5c-1 --cluster 96-daemonsets-take-the-rest.yaml",
+        1,
+        (
+            "leave 3770m cpu at most, and the pod asks for 3800m",
+            "What to do - Ask for less, or add nodes that are larger",
+        ),
+    ),
+    (
+        "explain web-new-1 --cluster 97-spread-counts-the-older-revision.yaml",
+        1,
+        (
+            "counts the pods of the older revision as well (pod-template-hash)",
+            "What to do - Have the constraint count one revision alone: matchLabelKeys",
+        ),
+    ),
+    (
+        "explain db-0 --cluster 98-zone-label-of-the-driver.yaml",
+        1,
+        (
+            "by the label topology.ebs.csi.aws.com/zone, which n1 there lacks",
+            "What to do - Have the CSI driver run on the nodes in that zone",
+        ),
+    ),
+    (
+        "explain train --cluster 99-resource-by-another-name.yaml",
+        1,
+        (
+            "nodes offer nvidia.com/mig-1g.5gb, and none offers nvidia.com/gpu",
+            "What to do - Ask for what nodes offer",
+        ),
+    ),
+    (
+        "explain app-5c-1 --cluster 100-near-pods-on-nodes-not-selected.yaml",
+        1,
+        (
+            "leave it a1, and its node selector or node affinity does not match that node",
+            "What to do - Correct the node selector or node affinity, or have nodes",
+        ),
+    ),
+    (
+        "explain web-5c-3 --cluster 101-zone-that-is-down.yaml",
+        1,
+        (
+            "every node in c is cordoned, or has something wrong with it",
+            "What to do - Have nodes there in service again",
+            "nodeTaintsPolicy: Honor",
+        ),
+    ),
+    (
+        "explain web-f9c-c1 --cluster 102-update-of-an-argo-rollout.yaml",
+        1,
+        (
+            "another revision of the same Rollout (rollouts-pod-template-hash 7fd)",
+            "What to do - Let this update remove a pod first",
+        ),
+    ),
+    (
+        "explain -A --cluster 103-most-nodes-are-for-others.yaml",
+        1,
+        (
+            "1 pod: too little cpu",
+            "To do: Add a node",
+        ),
+    ),
+    (
+        "explain jupyter-bob -n jhub --cluster 104-full-where-its-volume-is.yaml",
+        1,
+        (
+            "What to do - Make room, or add a node, where its volume is",
+        ),
+    ),
+    (
+        "explain app-5c-1 --cluster 105-taint-of-a-node-not-cordoned.yaml",
+        1,
+        (
+            "What to do - Find out what keeps the taint on the node: it is not cordoned",
+        ),
+    ),
+    (
+        "explain app-5c-1 --cluster 106-kubelet-has-not-reported.yaml",
+        1,
+        (
+            "n1 has no status.allocatable",
+            "What to do - Find out why the kubelet there does not report",
+        ),
+    ),
+    (
+        "explain app --cluster 107-huge-pages.yaml",
+        1,
+        (
+            "What to do - Ask for a size of huge pages that nodes have",
+        ),
+    ),
 ]
 UNSAID: list[tuple[str, int, tuple[str, ...]]] = [
     ("explain shop/stranger --cluster prio2.yaml", 1, ("same Deployment", "ignored")),
@@ -728,6 +873,18 @@ UNSAID: list[tuple[str, int, tuple[str, ...]]] = [
     ("explain -A --cluster 83-statefulset-waits-for-its-first.yaml", 4, ("they fit",)),
     ("explain -A --cluster 84-paused.yaml", 4, ("they fit",)),
     ("explain web-2-a --cluster 86-several-old-pods-in-one-domain.yaml", 1, ("maxUnavailable: 1",)),
+    ("explain router-default-6b-c -n openshift-ingress --cluster 92-several-reasons-on-the-selected-nodes.yaml", 1, ("take another port",)),
+    ("explain es-1 --cluster 93-local-volume-beside-a-sibling.yaml", 1, ("fewer replicas",)),
+    ("explain train-1 --cluster 94-a-scheduler-that-runs.yaml", 1, ("which is not known here", "Make the pod anew",)),
+    ("explain app-5c-1 --node n00 --cluster 95-node-about-to-be-interrupted.yaml", 1, ("tolerate",)),
+    ("explain app-5c-1 --node n15 --cluster 95-node-about-to-be-interrupted.yaml", 1, ("tolerate it",)),
+    ("explain big-5c-1 --cluster 96-daemonsets-take-the-rest.yaml", 1, ("Add a node, or",)),
+    ("explain db-0 --cluster 98-zone-label-of-the-driver.yaml", 1, ("add a node",)),
+    ("explain app-5c-1 --cluster 100-near-pods-on-nodes-not-selected.yaml", 1, ("Make room",)),
+    ("explain web-f9c-c1 --cluster 102-update-of-an-argo-rollout.yaml", 1, ("other labels",)),
+    ("explain app-5c-1 --cluster 105-taint-of-a-node-not-cordoned.yaml", 1, ("no longer cordoned",)),
+    ("explain app-5c-1 --cluster 106-kubelet-has-not-reported.yaml", 1, ("device plugin",)),
+    ("explain app --cluster 107-huge-pages.yaml", 1, ("device plugin",)),
 ]
 
 

@@ -179,7 +179,7 @@ def revision(name: str, template_hash: str) -> Pod:
             pod("new"),
             [],
             [node("m", {}, ROOM, taints=[GOING, DEDICATED])],
-            "Add nodes: an autoscaler is about to delete these",
+            "Add nodes: an autoscaler or the cloud is about to take these away",
             id="a node that an autoscaler takes away",
         ),
         pytest.param(

@@ -59,6 +59,10 @@ _RELABEL: Final = (
     f"Have the PersistentVolume made again with the value of {HOST_LABEL} that its node has: it "
     "asks for that label, and not for the name of a node"
 )
+_DRIVER: Final = (
+    "Have the CSI driver run on the nodes in that zone: it gives them the label that the volume "
+    "asks for"
+)
 _REPORT: Final = (
     "Find out whether the driver runs on these nodes and makes volumes of that class: kubectl get "
     "csistoragecapacities -A has what it reports"
@@ -104,18 +108,36 @@ def _gone(claim: PersistentVolumeClaim, before: Sequence[VolumeRule]) -> VolumeR
 def _elsewhere(
     state: ClusterState, claim: PersistentVolumeClaim, volume: PersistentVolume
 ) -> VolumeRule:
-    labels = state.nodes.labels
+    labels, place = state.nodes.labels, _place_label(volume)
     what = f"volume: claim {claim.name} is bound to a volume {_place(volume)}"
     named = _named_instead(state, volume)
     if named is not None:
         what += f", but the node of that name has {HOST_LABEL} {labels(named)[HOST_LABEL]}"
+    bare = _unlabelled(state, place)
+    if bare and place is not None:
+        what += f", by the label {place.key}, which {some(bare, len(bare))} there {_lack(bare)}"
     return VolumeRule(
         Reason.VOLUME_ELSEWHERE,
         lambda node: reaches(volume, labels(node)),
         what,
-        advice=_RELABEL * (named is not None),
-        of_host=(place := _place_label(volume)) is not None and place.key == HOST_LABEL,
+        advice=_RELABEL * (named is not None) or _DRIVER * bool(bare),
+        of_host=place is not None and place.key == HOST_LABEL,
     )
+
+
+def _lack(names: Sequence[str]) -> str:
+    return "lacks" if len(names) == 1 else "lack"
+
+
+def _unlabelled(state: ClusterState, place: Requirement | None) -> list[str]:
+    """Return the nodes in a volume's zone, where none has the label of its driver for that."""
+    if place is None or place.key in NEWER or short(place.key) != short(ZONE):
+        return []
+    nodes = {name: state.nodes.labels(name) for name in state.nodes}
+    if any(labels.get(place.key) in place.values for labels in nodes.values()):
+        return []
+    there = (name for name, labels in nodes.items() if labels.get(ZONE) in place.values)
+    return sorted(name for name in there if place.key not in nodes[name])
 
 
 def _named_instead(state: ClusterState, volume: PersistentVolume) -> str | None:

@@ -62,8 +62,10 @@ REVISION: Final = " revision"
 """A mark of a pod: the value of the label that tells the revision of its workload's template."""
 MARKS: Final = frozenset((REVISIONS, WORKLOAD, REVISION, OF_SPECS))
 
-_REVISION_KEYS: Final = (TEMPLATE_HASH, "rollouts-pod-template-hash", "controller-revision-hash")
-"""The second is that of Argo Rollouts; others than Kubernetes use the third, for example Kruise."""
+ROLLOUT_HASH: Final = "rollouts-pod-template-hash"
+"""The label of Argo Rollouts."""
+_REVISION_KEYS: Final = (TEMPLATE_HASH, ROLLOUT_HASH, "controller-revision-hash")
+"""Others than Kubernetes use the third, for example Kruise."""
 
 
 def marks_of(namespace: str, kind: str, name: str, labels: Labels, *, own: bool) -> Labels:

@@ -18,7 +18,7 @@ from extender.core.model.exclusive import MOST_LETTERS
 from extender.core.model.facets import NO_FACETS, Facet, Facets
 from extender.core.model.keys import Key, key_of
 from extender.core.model.lru_cache import CountedCache
-from extender.core.model.node_resources import NO_REQUIREMENTS, Allocatable, Taint
+from extender.core.model.node_resources import NO_REQUIREMENTS, PODS, Allocatable, Taint
 from extender.core.model.node_selection import NodeSelection
 from extender.core.model.objects import (
     Namespace,
@@ -382,7 +382,10 @@ class NodeReader:
         found = self._allocatable.get(key)
         if found is None:
             quantities = decode(_QUANTITIES, allocatable, "status.allocatable")
-            found = Allocatable(read_amounts(quantities, "status.allocatable"), *key[1:])
+            amounts = read_amounts(quantities, "status.allocatable")
+            if not amounts and status is not None:
+                amounts = {PODS: 0}  # its kubelet has not reported, and the scheduler puts none there
+            found = Allocatable(amounts, *key[1:])
             self._allocatable[key] = found
         return Node(metadata.name, metadata.labels or {}, found)
 

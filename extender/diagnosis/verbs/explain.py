@@ -92,8 +92,9 @@ def explanation_of(state: ClusterState, question: Question) -> Explanation:
         _leave_unnamed(found)
     found.groups = _grouped(found.refusals)
     found.indeterminate = indeterminate(state, pod, plugins)
-    found.unknown = unknown(state, pod, question.plugins)
-    found.held = holding(state, asked, {*question.left, *question.known})
+    schedulers = {*question.left, *question.known}
+    found.unknown = unknown(state, pod, question.plugins, schedulers)
+    found.held = holding(state, asked, schedulers)
     return found
 
 

@@ -179,11 +179,32 @@ def holding(state: ClusterState, pod: Pod, known: Collection[str] = ()) -> list[
     if asks.gates:
         named = bounded(some(asks.gates, len(asks.gates)), MOST_BYTES)
         found.append(Unknown(GATES, f"scheduling gates ({named})"))
-    if asks.scheduler not in KNOWN_SCHEDULERS and asks.scheduler not in known:
+    if _is_other(pod, known) and not _places(state, asks.scheduler):
         named = bounded(asks.scheduler, MOST_BYTES)
         found.append(Unknown(OTHER_SCHEDULER, f"asks for scheduler '{named}'"))
     return found
 
 
-def unknown(state: ClusterState, pod: Pod, plugins: Plugins) -> list[Unknown]:
-    return [each for plugin in plugins for each in plugin.unknown(state, pod)]
+def _is_other(pod: Pod, known: Collection[str]) -> bool:
+    name = pod.spec.requirements.scheduler
+    return name not in KNOWN_SCHEDULERS and name not in known
+
+
+def _places(state: ClusterState, scheduler: str) -> bool:
+    """Return whether a scheduler runs, by pods that are placed; O(pods)."""
+    return any(
+        pod.node is not None and pod.spec.requirements.scheduler == scheduler
+        for pod in state.pods.values()
+    )
+
+
+def unknown(
+    state: ClusterState, pod: Pod, plugins: Plugins, known: Collection[str] = ()
+) -> list[Unknown]:
+    """Return what may refuse nodes and is not looked at; `known` as for `holding`."""
+    found = [each for plugin in plugins for each in plugin.unknown(state, pod)]
+    name = pod.spec.requirements.scheduler
+    if pod.node is None and _is_other(pod, known) and _places(state, name):
+        named = bounded(name, MOST_BYTES)
+        found.append(Unknown(OTHER_SCHEDULER, f"scheduler '{named}' may have other rules"))
+    return found

@@ -66,19 +66,28 @@ _PASSING: Final[Mapping[str, str]] = {
     "node.kubernetes.io/out-of-service": "back in service",
     "node.kubernetes.io/pid-pressure": "no longer short of process IDs",
     "node.kubernetes.io/unreachable": "reachable",
-    "node.kubernetes.io/unschedulable": "no longer cordoned",
+    CORDONED.key: "rid of what it was cordoned with",
 }
 """Taints that are on a node as long as something is wrong with it, and what ends them: to tolerate
 them would put the pod on a broken node."""
 _STARTING: Final = re.compile(
     r"(?:startup|ignore)-taint\.cluster-autoscaler\.kubernetes\.io/|readiness\.k8s\.io/"
-    r"|nidhogg\.uswitch\.com/|.*/(?:agent-)?not-?ready$"
+    r"|nidhogg\.uswitch\.com/|.*not-?ready$|node\.cluster\.x-k8s\.io/uninitialized$"
 )
 """Taints that something which runs on a new node takes away once it is ready, by their names."""
 _LEAVING: Final = frozenset(
-    ("ToBeDeletedByClusterAutoscaler", "karpenter.sh/disrupted", "karpenter.sh/disruption")
+    (
+        "ToBeDeletedByClusterAutoscaler",
+        "aws-node-termination-handler/asg-lifecycle-termination",
+        "aws-node-termination-handler/rebalance-recommendation",
+        "aws-node-termination-handler/scheduled-maintenance",
+        "aws-node-termination-handler/spot-itn",
+        "cloud.google.com/impending-node-termination",
+        "karpenter.sh/disrupted",
+        "karpenter.sh/disruption",
+    )
 )
-"""Taints of nodes that an autoscaler is about to delete."""
+"""Taints of nodes that an autoscaler or a cloud is about to take away."""
 _ROLE: Final = "node-role.kubernetes.io/"
 _BEFORE: Final = {new: old for old, new in SUCCESSORS.items()}
 
@@ -230,6 +239,11 @@ def of_role(taints: str | None) -> bool:
 def of_leaving(taints: str | None) -> bool:
     """Return whether one of some taints says that the node is about to be deleted."""
     return any(_key_of(each) in _LEAVING for each in (taints or "").split(_BETWEEN))
+
+
+def of_cordoned(taints: str | None) -> bool:
+    """Return whether a taint is left of when the node was cordoned: it is no more."""
+    return any(_key_of(each) == CORDONED.key for each in (taints or "").split(_BETWEEN))
 
 
 def of_condition(taints: str | None) -> bool:

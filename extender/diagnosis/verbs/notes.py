@@ -20,7 +20,7 @@ from extender.core.model.labels import (
     Operator,
     Requirement,
 )
-from extender.core.model.node_resources import KNOWN_SCHEDULERS, Taint, Toleration
+from extender.core.model.node_resources import KNOWN_SCHEDULERS, PODS, Taint, Toleration
 from extender.core.model.node_selection import NodeRule
 from extender.core.model.objects import NOT_CREATED, Pod
 from extender.core.model.pod_affinity import WrittenTerm
@@ -28,13 +28,14 @@ from extender.core.model.verdict import Reason
 from extender.core.model.wording import (
     MOST_NAMED,
     MOST_SAID,
+    amount_of,
     plural,
     plural_of,
     pods_of,
     short,
     some,
 )
-from extender.core.model.workload import DAEMON_SET, MARKS
+from extender.core.model.workload import DAEMON_SET, MARKS, ROLLOUT_HASH, STATIC, Identity
 from extender.core.verbs.plugins import MAX_NODE_SCORE
 from extender.core.verbs.rules import MOST_LOOKED_AT, Refusal, Rule
 from extender.diagnosis.verbs.explanation import (
@@ -54,16 +55,27 @@ from extender.diagnosis.verbs.filters import (
     PAUSED,
     no_class,
 )
-from extender.diagnosis.verbs.node_room import misses, named_node, of_condition
+from extender.diagnosis.verbs.node_room import (
+    EMPTY,
+    RoomRule,
+    is_lasting,
+    misses,
+    named_node,
+    of_condition,
+)
 from extender.diagnosis.verbs.telling import quoted, waits_for
 from extender.diagnosis.verbs.topology_spread import SkewRule
 from extender.diagnosis.verbs.waiting import is_not_made
 
-_NOT_TOLD: Final = dict.fromkeys((TEMPLATE_HASH, *WRITTEN_AT_BIND, *MARKS), "")
+_HASHES: Final = {TEMPLATE_HASH: "Deployment", ROLLOUT_HASH: "Rollout"}
+"""By the label that tells revisions: who makes the ReplicaSets."""
+_NOT_TOLD: Final = dict.fromkeys((*_HASHES, *WRITTEN_AT_BIND, *MARKS), "")
 """Labels in which replicas differ."""
 
 _MOST_PODS: Final = 20_000
 """Placed pods that are looked at for one note."""
+_MOST_NODES: Final = 1000
+"""Nodes whose pods are looked at for one note."""
 _LONGEST_NAME: Final = 253
 """Letters of a scheduler's name that are compared with others."""
 OF_PLACE: Final = frozenset((Reason.VOLUME_ELSEWHERE, Reason.VOLUME_ZONE))
@@ -86,14 +98,19 @@ HELD: Final = {
 
 IN_SHORT: Final = frozenset(
     (
+        "countsOtherRevision",
+        "daemonsTakeRest",
+        "domainDown",
         "everyPod",
         "groupElsewhere",
         "labelsLost",
         "makesRoom",
         "matchWaits",
         "namedNodeGone",
+        "nearNotSelected",
         "noPriorityClass",
         "noSuchValue",
+        "offeredInstead",
         "opposed",
         "otherNamespace",
         "otherRevision",
@@ -141,11 +158,15 @@ def notes(state: ClusterState, explanation: Explanation) -> list[Note]:
         *_hostnames(state, explanation),
         *_whom_it_is_about(explanation),
         *_opposed(explanation),
+        *_near_not_selected(explanation),
         *_superseded(explanation),
         *_older_revision(explanation),
         *_older_with_port(explanation),
         *_other_workload(explanation),
         *_spread(state, explanation),
+        *_spread_over_revisions(state, explanation),
+        *_sizes(state, explanation),
+        *_offered_instead(state, explanation),
         *_of_volume(state, explanation),
         *_group(explanation),
         *_going(explanation),
@@ -507,6 +528,10 @@ def _spread(state: ClusterState, explanation: Explanation) -> Iterator[Note]:
         told.add(rule)
         closed = rule.closed(lambda name: all(map(covers, allocatable(name).taints)))
         if closed and not rule.count.constraint.honors_taints:
+            down = (allocatable(name) for name, of in rule.count.eligible.items() if of in closed)
+            if not any(is_lasting(each) for has in down for each in has.taints if not covers(each)):
+                text = f"every node in {some(closed, len(closed))} is cordoned, or has something"
+                yield Note("domainDown", f"{text} wrong with it")
             yield Note(
                 "taintedDomain",
                 f"{rule.what} counts {some(closed, len(closed))}, where the pod tolerates the "
@@ -518,6 +543,121 @@ def _spread(state: ClusterState, explanation: Explanation) -> Iterator[Note]:
                 f"{rule.what} counts {some(closed, len(closed))}, where the pod's node selector or "
                 "node affinity matches no node: such domains keep the allowed number low",
             )
+
+
+def _spread_over_revisions(state: ClusterState, explanation: Explanation) -> Iterator[Note]:
+    """Remark on pods of an older revision without which a spread constraint would allow nodes."""
+    skewed = [each for each in explanation.refusals if isinstance(each.rule, SkewRule)]
+    told: set[Rule] = set()
+    for each in skewed:
+        rule = each.rule
+        if not isinstance(rule, SkewRule) or rule in told:
+            continue
+        told.add(rule)
+        on = islice(chain.from_iterable(map(state.pods_on, rule.count.eligible)), _MOST_PODS)
+        older = [pod for pod in on if _is_other_revision(pod, explanation.pod)]
+        refused = {one.domain for one in skewed if one.rule is rule} - {None}
+        if older and rule.allowed_without(older) & refused:
+            yield Note(
+                "countsOtherRevision",
+                f"{rule.what} counts the pods of the older revision as well ({_hash_key(older[0])})"
+                ", and would allow the pod without them",
+            )
+
+
+def _sizes(state: ClusterState, explanation: Explanation) -> Iterator[Note]:
+    """Remark on nodes too small for a pod beside what each of them has, and of unknown size."""
+    own = explanation.pod.workload
+    silent = sorted(
+        name
+        for name, refused in islice(explanation.refused.items(), _MOST_PODS)
+        if any(each.reason is Reason.RESOURCES for each in refused)
+        and state.node_resources.allocatable(name).amounts == {PODS: 0}
+    )
+    if silent:
+        have = "has" if len(silent) == 1 else "have"
+        yield Note(
+            "nothingAllocatable",
+            f"{some(silent, len(silent))} {have} no status.allocatable: the kubelet there has not "
+            "reported what it has for pods",
+        )
+    if explanation.fits or (own is not None and own.kind == DAEMON_SET):
+        return
+    for resource, amount in explanation.pod.spec.requests:
+        names = [
+            name
+            for name, refused in explanation.refused.items()
+            if any(_lacks(each, resource) for each in refused)
+        ]
+        left = 0
+        for name in names[:_MOST_NODES] if resource != PODS else ():
+            beside = sum(_asks(pod, resource) for pod in state.pods_on(name) if _is_on_each(pod))
+            has = state.node_resources.allocatable(name).amounts.get(resource, 0)
+            if not beside or has - beside >= amount:
+                break
+            left = max(left, has - beside)
+        else:
+            if left:
+                asks = amount_of(resource, amount)
+                yield Note(
+                    "daemonsTakeRest",
+                    f"the pods that DaemonSets have on each node leave {amount_of(resource, left)} "
+                    f"{resource} at most, and the pod asks for {asks}: one more node of this size "
+                    "is of no use",
+                )
+
+
+def _lacks(refusal: Refusal, resource: str) -> bool:
+    rule = refusal.rule
+    return isinstance(rule, RoomRule) and rule.resource == resource and refusal.domain != EMPTY
+
+
+def _is_on_each(pod: Pod) -> bool:
+    return pod.workload is not None and pod.workload.kind in {DAEMON_SET, STATIC}
+
+
+def _asks(pod: Pod, resource: str) -> int:
+    return dict(pod.spec.requests).get(resource, 0)
+
+
+def _offered_instead(state: ClusterState, explanation: Explanation) -> Iterator[Note]:
+    """Say what nodes offer of a vendor's that has no node with what is asked for."""
+    for each in explanation.refusals:
+        rule = each.rule
+        if not isinstance(rule, RoomRule) or each.domain != EMPTY or rule.largest:
+            continue
+        vendor, slash, _ = rule.resource.partition("/")
+        amounts = (state.node_resources.allocatable(name).amounts for name in state.nodes)
+        offered = {
+            name
+            for has in amounts
+            for name, amount in has.items()
+            if slash and amount and name.startswith(f"{vendor}/") and name != rule.resource
+        }
+        if offered:
+            named = some(sorted(offered), len(offered))
+            yield Note("offeredInstead", f"nodes offer {named}, and none offers {rule.resource}")
+
+
+def _near_not_selected(explanation: Explanation) -> Iterator[Note]:
+    """Remark on a pod that has to be near pods on nodes which it does not ask for."""
+    near = {
+        name: refused
+        for name, refused in explanation.refused.items()
+        if not any(each.reason is Reason.AFFINITY for each in refused)
+    }
+    elsewhere = len(near) < len(explanation.refused)
+    if near and elsewhere and not explanation.fits and all(map(_is_not_selected, near.values())):
+        names = some(sorted(near), len(near))
+        yield Note(
+            "nearNotSelected",
+            f"the pods that it has to be near leave it {names}, and its node selector or node "
+            f"affinity does not match {'that node' if len(near) == 1 else 'these nodes'}",
+        )
+
+
+def _is_not_selected(refused: Sequence[Refusal]) -> bool:
+    return not _NOT_SELECTED.isdisjoint(each.reason for each in refused)
 
 
 def _group(explanation: Explanation) -> Iterator[Note]:
@@ -551,7 +691,7 @@ def _of_volume(state: ClusterState, explanation: Explanation) -> Iterator[Note]:
         yield Note("volumesApart", text)
     elif not near:
         yield Note("noNodeForVolume", "there is no node where its volume is")
-    elif all(not _NOT_SELECTED.isdisjoint(e.reason for e in refused) for refused in near.values()):
+    elif all(map(_is_not_selected, near.values())):
         yield Note(
             "volumeNotSelected",
             f"its volume allows {some(sorted(near), len(near))} alone, and its node selector or "
@@ -626,16 +766,16 @@ def _superseded(explanation: Explanation) -> Iterator[Note]:
 def _older_revision(explanation: Explanation) -> Iterator[Note]:
     """Remark on replicas of another revision in the way: a rolling update that gets stuck."""
     older = {
-        pod.key: pod.pod_class.labels[TEMPLATE_HASH]
+        pod.key: _hash_of(pod)
         for each, pod in _in_the_way(explanation)
         if each.reason in _KEEPS_APART and _is_other_revision(pod, explanation.pod)
     }
     if older:
         names = sorted(older)
-        hashes = sorted({*older.values()})
+        hashes, key = sorted({*older.values()}), _hash_key(explanation.pod)
         text = (
             f"{some(names, len(names))} belong{'s' * (len(names) == 1)} to another revision of "
-            f"the same Deployment ({TEMPLATE_HASH} {some(hashes, len(hashes))})"
+            f"the same {_HASHES[key]} ({key} {some(hashes, len(hashes))})"
         )
         least = min(each.count for each in explanation.refusals if each.reason in _KEEPS_APART)
         if least == 1:
@@ -667,20 +807,20 @@ def _is_daemon(other: Pod, own: Pod) -> bool:
 
 def _other_workload(explanation: Explanation) -> Iterator[Note]:
     """Remark on pods of other workloads that a rule between replicas matches by their labels."""
-    own = explanation.pod.workload
+    own = _maker(explanation.pod)
     between = {each.term for each in explanation.terms if each.matches_pod}
     others = {
         pod.key: pod
         for each, pod in _in_the_way(explanation)
         if each.reason is Reason.ANTI_AFFINITY
         and between.intersection(each.rule.terms)
-        and None not in {own, pod.workload}
-        and pod.workload != own
+        and None not in {own, _maker(pod)}
+        and _maker(pod) != own
         and pod.pod_class.namespace == explanation.pod.pod_class.namespace
     }
     if others and own is not None:
         names = sorted(others)
-        makers = (pod.workload for pod in others.values())
+        makers = map(_maker, others.values())
         made = sorted({f"{each.kind} {each.name}" for each in makers if each is not None})
         be = "is" if len(names) == 1 else "are"
         yield Note(
@@ -710,12 +850,29 @@ def _in_the_way(explanation: Explanation) -> Iterator[tuple[Refusal, Pod]]:
                 yield each, pod
 
 
+def _hash_key(pod: Pod) -> str:
+    labels = pod.pod_class.labels
+    return ROLLOUT_HASH if ROLLOUT_HASH in labels and TEMPLATE_HASH not in labels else TEMPLATE_HASH
+
+
+def _hash_of(pod: Pod) -> str:
+    return pod.pod_class.labels.get(_hash_key(pod), "")
+
+
+def _maker(pod: Pod) -> Identity | None:
+    """Return a pod's workload; of an Argo Rollout that, and not one of its ReplicaSets."""
+    of, suffix = pod.workload, f"-{pod.pod_class.labels.get(ROLLOUT_HASH, '')}"
+    if of is not None and of.kind == "ReplicaSet" and suffix != "-" and of.name.endswith(suffix):
+        return Identity(of.namespace, _HASHES[ROLLOUT_HASH], of.name.removesuffix(suffix))
+    return of
+
+
 def _is_other_revision(other: Pod, own: Pod) -> bool:
-    before, now = (each.pod_class.labels.get(TEMPLATE_HASH) for each in (other, own))
-    if before is None or now in {None, before}:
+    before, now = map(_hash_of, (other, own))
+    if not before or now in {"", before}:
         return False
     if other.workload is not None:
-        return other.workload == own.workload
+        return _maker(other) == _maker(own)
     # Nobody has read who made them. Labels tell as well, but for those that a bind adds.
     (there, here) = ({**each.pod_class.labels, **_NOT_TOLD} for each in (other, own))
     same = other.pod_class.namespace == own.pod_class.namespace and there == here

@@ -14,14 +14,17 @@ from extender.core.model.labels import HOSTNAME, TEMPLATE_HASH
 from extender.core.model.node_resources import PODS, RESTARTS
 from extender.core.model.verdict import AnyReason, Reason
 from extender.core.model.wording import some
-from extender.core.model.workload import DAEMON_SET
+from extender.core.model.workload import DAEMON_SET, ROLLOUT_HASH
 from extender.core.verbs.rules import Refusal
 from extender.diagnosis.verbs.explanation import Explanation, whatever_it_spares
+from extender.diagnosis.verbs.filters import OTHER_SCHEDULER
 from extender.diagnosis.verbs.node_room import (
     EMPTY,
+    FIRST,
     HELD,
     RoomRule,
     of_condition,
+    of_cordoned,
     of_leaving,
     of_role,
 )
@@ -92,7 +95,8 @@ OF_NOTES: Final[Mapping[str, Cure]] = {
     ),
     "otherRevision": Cure(
         "Let this update remove a pod first: maxSurge: 0, maxUnavailable: 1. For the updates after "
-        f"it, matchLabelKeys: [{TEMPLATE_HASH}] in the term. Where the extender decides, "
+        f"it, matchLabelKeys: [{TEMPLATE_HASH}] in the term, of an Argo Rollout "
+        f"[{ROLLOUT_HASH}]. Where the extender decides, "
         "affinity-extender.io/revisions: Own on the old pods helps at once",
         _OF_PODS,
     ),
@@ -105,6 +109,20 @@ OF_NOTES: Final[Mapping[str, Cure]] = {
         "Let this update remove a pod first (maxSurge: 0, maxUnavailable: 1): no two pods of a "
         "node have the same host port",
         (Reason.PORTS,),
+    ),
+    "daemonsTakeRest": Cure(
+        "Ask for less, or add nodes that are larger: the pods of DaemonSets will be on each",
+        (Reason.RESOURCES,),
+    ),
+    "offeredInstead": Cure(
+        "Ask for what nodes offer, if it will do, or have the device plugin offer what is asked "
+        "for",
+        (Reason.RESOURCES,),
+    ),
+    "nearNotSelected": Cure(
+        "Correct the node selector or node affinity, or have nodes with the labels that it asks "
+        "for where the pods are that it has to be near",
+        (Reason.AFFINITY, Reason.NODE_AFFINITY),
     ),
     "volumesApart": Cure(
         "Have one of its volumes made anew where the other is, once its data is saved or of no use",
@@ -187,6 +205,15 @@ OF_NOTES: Final[Mapping[str, Cure]] = {
         "them apart",
         (Reason.ANTI_AFFINITY,),
     ),
+    "countsOtherRevision": Cure(
+        f"Have the constraint count one revision alone: matchLabelKeys: [{TEMPLATE_HASH}], of an "
+        f"Argo Rollout [{ROLLOUT_HASH}]. Or let this update remove a pod first: maxSurge: 0",
+        (Reason.SPREAD,),
+    ),
+    "domainDown": Cure(
+        "Have nodes there in service again: kubectl describe node says what is wrong with them, or "
+        "that they are cordoned"
+    ),
     "taintedDomain": Cure(
         "Set nodeTaintsPolicy: Honor in the constraint: then only nodes count whose taints the pod "
         "tolerates",
@@ -220,6 +247,7 @@ OF_NOTES: Final[Mapping[str, Cure]] = {
 OF_UNKNOWN: Final = {
     "schedulingGroup": "See whether the other pods of its group fit: all of them have to",
     "resourceClaims": "Look at the events of the pod and at its ResourceClaims",
+    OTHER_SCHEDULER: "See in the events of the pod what its scheduler says",
     RESTARTS: "Look at the events of the pod and at status.declaredFeatures of the nodes",
 }
 """By the field that is not looked at, of a pod that fits by all else."""
@@ -228,6 +256,9 @@ _CONDITION: Final = "of a condition"
 _ROLE: Final = "of a role"
 _LEAVING: Final = "of a node that goes"
 _ABSENT: Final = "on no node"
+_SILENT: Final = "of nodes that have nothing"
+_PAGES: Final = "huge pages on no node"
+_LEFT: Final = "of a node that was cordoned"
 _WANTED: Final = "of nodes that are asked for"
 _OWN: Final = "to its own kind"
 _FEW: Final = "too few domains"
@@ -272,9 +303,15 @@ OF_REASONS: Final[Mapping[Way, str]] = {
     (Reason.RESOURCES, EMPTY): "Ask for less, or add nodes that are large enough",
     (Reason.RESOURCES, _ABSENT): "Add nodes that have it. Where nodes should, what gives it out "
     "does not run there, such as a device plugin",
+    (Reason.RESOURCES, _SILENT): "Find out why the kubelet there does not report what the node has: "
+    "kubectl describe node, and its log",
+    (Reason.RESOURCES, _PAGES): "Ask for a size of huge pages that nodes have, or have pages of "
+    "this size set aside on nodes: the kubelet counts them when it starts",
     (Reason.RESOURCES, PODS): "Add a node: these have as many pods as their kubelets take",
     (Reason.RESOURCES, HELD): "Wait for the pods that are nominated there, or add a node",
     (Reason.PORTS, ""): "Leave hostPort out and use a Service, or take another port",
+    (Reason.PORTS, _OWN): "Have fewer replicas or more nodes, as each takes these ports on one; or "
+    "leave hostPort out and use a Service",
     (Reason.PORTS, HELD): "Wait for the pods that are nominated there, or take another port",
     (Reason.VOLUME_ELSEWHERE, ""): "Make room, or add a node, where its volume is: it cannot move",
     (Reason.VOLUME_ZONE, ""): "Make room, or add a node, where its volume is: it cannot move",
@@ -292,7 +329,9 @@ OF_REASONS: Final[Mapping[Way, str]] = {
     "it, and the taint goes with it",
     (Reason.TAINT, ""): "Add nodes without the taint; tolerate it only if these nodes are for such "
     "pods",
-    (Reason.TAINT, _LEAVING): "Add nodes: an autoscaler is about to delete these",
+    (Reason.TAINT, _LEAVING): "Add nodes: an autoscaler or the cloud is about to take these away",
+    (Reason.TAINT, _LEFT): "Find out what keeps the taint on the node: it is not cordoned, and the "
+    "controller of nodes takes the taint away then",
     (Reason.TAINT, _WANTED): "Have the pod tolerate the taint, if these nodes are for such pods: "
     "it asks for no others. Else add nodes that it asks for, without the taint",
     (Reason.UNSCHEDULABLE, ""): "Wait until what the node is cordoned for is done, or add a node",
@@ -311,6 +350,9 @@ _OF_DAEMONS: Final[Mapping[Way, str]] = {
     "plugin, or keep the DaemonSet off such nodes by its node affinity",
 }
 """The same of a DaemonSet's pod, which runs on one node alone."""
+_AWAY: Final = (
+    "Have the pods that it keeps away from moved off {}: this one can go to no other node"
+)
 _OF_HOSTS: Final[Mapping[Way, str]] = {
     (Reason.RESOURCES, ""): "Make room on {}, or lower the requests: the pod can go to no other "
     "node",
@@ -321,6 +363,12 @@ _OF_HOSTS: Final[Mapping[Way, str]] = {
     (Reason.UNSCHEDULABLE, ""): "Wait until what {} is cordoned for is done: the pod can go to no "
     "other node",
     (Reason.AFFINITY, ""): "Make the affinity preferred, if the pod may be elsewhere than on {}",
+    (Reason.ANTI_AFFINITY, ""): _AWAY,
+    (Reason.ANTI_AFFINITY, _OWN): _AWAY,
+    (Reason.EXISTING_ANTI_AFFINITY, ""): "Have the pods whose rule keeps this one away moved off "
+    "{}: this one can go to no other node",
+    (Reason.PORTS, ""): "Have the pods with these ports moved off {}, or take other ports: this "
+    "one can go to no other node",
 }
 """The same of a pod that can go to some nodes alone, and to none that is added."""
 _LATE: Final[Mapping[AnyReason, int]] = {
@@ -333,7 +381,10 @@ _LATE: Final[Mapping[AnyReason, int]] = {
 
 Nodes that the pod asks for and that are closed come before those that it does not ask for.
 """
-_LATE_WAYS: Final = {EMPTY: 1, _ABSENT: 2}
+_NEAR: Final = (Reason.AFFINITY, Reason.SPREAD, *OF_PLACE)
+_ROOM: Final = ((Reason.RESOURCES, ""), (Reason.RESOURCES, PODS), (Reason.VOLUME_COUNT, ""))
+"""Where a node has to be in some domains, more room elsewhere is of no use."""
+_LATE_WAYS: Final = {EMPTY: 1, _SILENT: 1, _ABSENT: 2, _PAGES: 2}
 _RANKS: Final = {way: number for number, way in enumerate(OF_REASONS)}
 
 
@@ -375,6 +426,7 @@ class _Weight:
 def _of_reasons(found: Explanation, covered: Collection[AnyReason]) -> Iterator[str]:
     """Yield what to do about reasons: first about what refuses all nodes, then most of them."""
     weights: dict[Way, _Weight] = {}
+    ways: dict[Refusal, Way] = {}
     own = {facts.term for facts in found.terms if facts.matches_pod}
     refusing = {
         whatever_it_spares(facts.term)
@@ -386,9 +438,11 @@ def _of_reasons(found: Explanation, covered: Collection[AnyReason]) -> Iterator[
         if each.reason is Reason.EXISTING_ANTI_AFFINITY and same:
             continue  # the pod's own rule says it
         is_own = each.reason is Reason.ANTI_AFFINITY and not own.isdisjoint(each.rule.terms)
+        is_own |= each.reason is Reason.PORTS and _is_of_replicas(found, each)
         way = (each.reason, _OWN) if is_own else _way(each)
         if way[0] is Reason.TAINT and _is_wanted(found, each, way[1]):
             way = way[0], _WANTED
+        ways[each] = way
         weight = weights.setdefault(way, _Weight())
         weight.alone += each.alone
         weight.hits += each.hits
@@ -403,11 +457,18 @@ def _of_reasons(found: Explanation, covered: Collection[AnyReason]) -> Iterator[
         if each.alone or each.hits >= nodes or (full and each.of_domain)
     }
 
+    near = not hosts and any(way[0] in _NEAR for way in deciding)
+    if deciding and all(_is_not_asked(each) for each, way in ways.items() if way in deciding):
+        # Nodes that the pod asks for have several reasons, and none of these alone.
+        wanted = (each for each in found.refused.values() if not any(map(_is_not_asked, each)))
+        deciding.update(ways[one] for each in wanted for one in each if one in ways)
+
     def rank(way: Way) -> tuple[int, bool, int, int, int]:
         each = weights[way]
         late = _LATE.get(way[0], _LATE_WAYS.get(way[1], 0)) if each.hits < nodes else 0
         late = 1 if full and way[0] in OF_PLACE else late
         late = 0 if way[1] is _WANTED else late
+        late = 1 if near and way in _ROOM else late
         late = 2 if hosts and way[0] in {Reason.AFFINITY, *OF_PLACE} else late
         return late, each.hits < nodes, -each.alone, -each.hits, _RANKS.get(way, 0)
 
@@ -424,6 +485,11 @@ def _of_reasons(found: Explanation, covered: Collection[AnyReason]) -> Iterator[
             text = text or OF_REASONS.get(way)
             if text is not None:
                 yield text
+
+
+def _is_of_replicas(found: Explanation, refusal: Refusal) -> bool:
+    own = found.pod.workload
+    return own is not None and own in {*(each.workload for each in refusal.pods)}
 
 
 def _hosts(found: Explanation) -> list[str]:
@@ -470,7 +536,7 @@ def _is_not_asked(refusal: Refusal) -> bool:
         Reason.NOT_NAMED,
         Reason.AFFINITY,
         *OF_PLACE,
-    } or (refusal.reason is Reason.RESOURCES and _way(refusal)[1] == _ABSENT)
+    } or (refusal.reason is Reason.RESOURCES and _way(refusal)[1] in {_ABSENT, _PAGES})
 
 
 def _asks_for_role(refusal: Refusal) -> bool:
@@ -506,10 +572,14 @@ def _way(refusal: Refusal) -> Way:
     if rule.nominated or (domain == HELD and (reason, HELD) in OF_REASONS):
         return (reason, HELD) if (reason, HELD) in OF_REASONS else (reason, "")
     if isinstance(rule, RoomRule) and reason is Reason.RESOURCES:
+        if domain == EMPTY and not rule.largest and rule.resource in FIRST:
+            return reason, _SILENT
         if rule.resource == PODS:
             return reason, PODS
+        if domain == EMPTY and not rule.largest:
+            return reason, _PAGES if rule.resource.startswith("hugepages-") else _ABSENT
         if domain == EMPTY:
-            return reason, EMPTY if rule.largest else _ABSENT
+            return reason, EMPTY
     return reason, _of_taints(domain) if reason is Reason.TAINT else ""
 
 
@@ -518,4 +588,6 @@ def _of_taints(taints: str | None) -> str:
         return _ROLE
     if of_leaving(taints):
         return _LEAVING
+    if of_cordoned(taints):
+        return _LEFT
     return _CONDITION if of_condition(taints) else ""

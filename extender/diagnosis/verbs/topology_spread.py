@@ -191,6 +191,13 @@ class SkewRule(Rule):
         fewest = (each for each in count.pods if self._pods(each) == least)
         return sorted(each for each in fewest if each not in there)
 
+    def allowed_without(self, pods: Iterable[Pod]) -> set[str | None]:
+        """Return the domains that may have the pod if some others do not count."""
+        by = Counter(self.by)
+        self.count.shift(pods, -1, by)
+        without = replace(self, by=by)
+        return {each for each in self.count.pods if without._pods(each) <= without.most}
+
     def remedy(self, domain: str | None, nodes: int) -> str:
         return f" with {self._pods(domain or '') - self.most:,} fewer of these pods in {domain}"
 

@@ -20,6 +20,7 @@ from extender.diagnosis.verbs.explanation import (
     whatever_it_spares,
 )
 from extender.diagnosis.verbs.filters import OTHER_SCHEDULER
+from extender.diagnosis.verbs.node_room import of_condition
 
 _Alike: TypeAlias = Sequence[tuple[Sequence[int], int]]
 """Kinds of rules by their numbers, and how many nodes these refuse together."""
@@ -80,8 +81,8 @@ def cause_of(explanation: Explanation) -> str:
 def bottleneck(explanation: Explanation) -> Bottleneck | None:
     """Return the rule without which most nodes would fit, or else that refuses most.
 
-    Nodes that are cordoned, as those that are drained, and those that the pod does not ask for
-    count only if there are no others.
+    Nodes that are cordoned, as those that are drained, those that taints keep for other pods, and
+    those that the pod does not ask for count only if there are no others.
     O(nodes x rules that refuse one).
     """
     kinds = _Kinds(explanation)
@@ -136,7 +137,7 @@ class _Kinds:
                 or not own.intersection(map(whatever_it_spares, each.rule.terms[:1]))
             ]
             numbers = dict.fromkeys(map(self._number, rules or [each.rule for each in refusals]))
-            aside = is_cordoned(refusals) or is_not_asked_for(refusals)
+            aside = is_cordoned(refusals) or is_not_asked_for(refusals) or is_kept(refusals)
             (others if aside else judged).append((list(numbers), nodes))
         return judged or others
 
@@ -156,6 +157,11 @@ class _Kinds:
             number = self._kinds.setdefault(rule.kind, len(self._kinds))
             self._rules[rule] = number
         return number
+
+
+def is_kept(refusals: Sequence[Refusal]) -> bool:
+    """Return whether a node is kept for other pods by a taint."""
+    return any(each.reason is Reason.TAINT and not of_condition(each.domain) for each in refusals)
 
 
 def is_cordoned(refusals: Sequence[Refusal]) -> bool:

@@ -342,7 +342,7 @@ class Scheduler:
         del self._waiting[pod.key]
         profile = self.profile
         unsure = (
-            *unknown(self.state, pod, profile.of(pod).filters),
+            *unknown(self.state, pod, profile.of(pod).filters, profile.known),
             *holding(self.state, pod, profile.known),
         )
         doubts = [each.field for each in unsure]
