@@ -676,9 +676,7 @@ CASES: list[tuple[str, int, tuple[str, ...]]] = [
     (
         "explain es-1 --cluster 93-local-volume-beside-a-sibling.yaml",
         1,
-        (
-            "What to do - Have the pods that it keeps away from moved off n1",
-        ),
+        ("What to do - Have the pods that it keeps away from moved off n1",),
     ),
     (
         "explain train-1 --cluster 94-a-scheduler-that-runs.yaml",
@@ -691,30 +689,22 @@ CASES: list[tuple[str, int, tuple[str, ...]]] = [
     (
         "explain app-5c-1 --node n00 --cluster 95-node-about-to-be-interrupted.yaml",
         1,
-        (
-            "or the cloud is about to take these away",
-        ),
+        ("or the cloud is about to take these away",),
     ),
     (
         "explain app-5c-1 --node n02 --cluster 95-node-about-to-be-interrupted.yaml",
         1,
-        (
-            "or the cloud is about to take these away",
-        ),
+        ("or the cloud is about to take these away",),
     ),
     (
         "explain app-5c-1 --node n10 --cluster 95-node-about-to-be-interrupted.yaml",
         1,
-        (
-            "What to do - Find out what is wrong with the node",
-        ),
+        ("What to do - Find out what is wrong with the node",),
     ),
     (
         "explain app-5c-1 --node n15 --cluster 95-node-about-to-be-interrupted.yaml",
         1,
-        (
-            "What to do - Find out what is wrong with the node",
-        ),
+        ("What to do - Find out what is wrong with the node",),
     ),
     (
         "explain big-5c-1 --cluster 96-daemonsets-take-the-rest.yaml",
@@ -784,16 +774,12 @@ CASES: list[tuple[str, int, tuple[str, ...]]] = [
     (
         "explain jupyter-bob -n jhub --cluster 104-full-where-its-volume-is.yaml",
         1,
-        (
-            "What to do - Make room, or add a node, where its volume is",
-        ),
+        ("What to do - Make room, or add a node, where its volume is",),
     ),
     (
         "explain app-5c-1 --cluster 105-taint-of-a-node-not-cordoned.yaml",
         1,
-        (
-            "What to do - Find out what keeps the taint on the node: it is not cordoned",
-        ),
+        ("What to do - Find out what keeps the taint on the node: it is not cordoned",),
     ),
     (
         "explain app-5c-1 --cluster 106-kubelet-has-not-reported.yaml",
@@ -806,8 +792,30 @@ CASES: list[tuple[str, int, tuple[str, ...]]] = [
     (
         "explain app --cluster 107-huge-pages.yaml",
         1,
+        ("What to do - Ask for a size of huge pages that nodes have",),
+    ),
+    (
+        "explain -A --cluster 108-pods-that-differ-by-an-index.yaml",
+        1,
         (
-            "What to do - Ask for a size of huge pages that nodes have",
+            "5 pods: too little cpu even when empty",
+            "default/sum-0-x, default/sum-1-x, default/sum-2-x and 2 more, the oldest",
+        ),
+    ),
+    (
+        "explain statefulset/db --cluster 109-deleted-where-no-kubelet-answers.yaml",
+        0,
+        (
+            "is being deleted where the node has node.kubernetes.io/unreachable",
+            "What to do - Find out what is wrong with the node",
+        ),
+    ),
+    (
+        "explain web-5c-2 --cluster 110-daemonsets-are-all-a-node-takes.yaml",
+        1,
+        (
+            "leave no pods at most",
+            "What to do - Ask for less, or add nodes that are larger",
         ),
     ),
 ]
@@ -873,18 +881,43 @@ UNSAID: list[tuple[str, int, tuple[str, ...]]] = [
     ("explain -A --cluster 83-statefulset-waits-for-its-first.yaml", 4, ("they fit",)),
     ("explain -A --cluster 84-paused.yaml", 4, ("they fit",)),
     ("explain web-2-a --cluster 86-several-old-pods-in-one-domain.yaml", 1, ("maxUnavailable: 1",)),
-    ("explain router-default-6b-c -n openshift-ingress --cluster 92-several-reasons-on-the-selected-nodes.yaml", 1, ("take another port",)),
+    (
+        "explain router-default-6b-c -n openshift-ingress --cluster 92-several-reasons-on-the-selected-nodes.yaml",
+        1,
+        ("take another port",),
+    ),
     ("explain es-1 --cluster 93-local-volume-beside-a-sibling.yaml", 1, ("fewer replicas",)),
-    ("explain train-1 --cluster 94-a-scheduler-that-runs.yaml", 1, ("which is not known here", "Make the pod anew",)),
-    ("explain app-5c-1 --node n00 --cluster 95-node-about-to-be-interrupted.yaml", 1, ("tolerate",)),
-    ("explain app-5c-1 --node n15 --cluster 95-node-about-to-be-interrupted.yaml", 1, ("tolerate it",)),
+    (
+        "explain train-1 --cluster 94-a-scheduler-that-runs.yaml",
+        1,
+        (
+            "which is not known here",
+            "Make the pod anew",
+        ),
+    ),
+    (
+        "explain app-5c-1 --node n00 --cluster 95-node-about-to-be-interrupted.yaml",
+        1,
+        ("tolerate",),
+    ),
+    (
+        "explain app-5c-1 --node n15 --cluster 95-node-about-to-be-interrupted.yaml",
+        1,
+        ("tolerate it",),
+    ),
     ("explain big-5c-1 --cluster 96-daemonsets-take-the-rest.yaml", 1, ("Add a node, or",)),
     ("explain db-0 --cluster 98-zone-label-of-the-driver.yaml", 1, ("add a node",)),
     ("explain app-5c-1 --cluster 100-near-pods-on-nodes-not-selected.yaml", 1, ("Make room",)),
     ("explain web-f9c-c1 --cluster 102-update-of-an-argo-rollout.yaml", 1, ("other labels",)),
-    ("explain app-5c-1 --cluster 105-taint-of-a-node-not-cordoned.yaml", 1, ("no longer cordoned",)),
+    (
+        "explain app-5c-1 --cluster 105-taint-of-a-node-not-cordoned.yaml",
+        1,
+        ("no longer cordoned",),
+    ),
     ("explain app-5c-1 --cluster 106-kubelet-has-not-reported.yaml", 1, ("device plugin",)),
     ("explain app --cluster 107-huge-pages.yaml", 1, ("device plugin",)),
+    ("explain -A --cluster 108-pods-that-differ-by-an-index.yaml", 1, ("default/sum-3-x",)),
+    ("explain web-5c-2 --cluster 110-daemonsets-are-all-a-node-takes.yaml", 1, ("Add a node",)),
 ]
 
 

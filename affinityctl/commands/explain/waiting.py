@@ -100,19 +100,22 @@ def _parts(
 
 
 def _kinds(kinds: Sequence[Waiting], now: float) -> Iterator[str]:
+    """Tell of the pods; kinds of which the same is said, as they differ in a number, are one."""
+    same: dict[tuple[str, ...], list[Pod]] = {}
     for each in kinds:
-        since = each.pods[0].status.created
+        said = [] if each.explanation is None else [summary(each.explanation)]
+        said += [f"Note: {note.text}" for note in each.notes]
+        said += [f"To do: {text}" for text in each.advice[:1]]
+        same.setdefault(tuple(said), []).extend(each.pods)
+    for said, pods in same.items():
+        pods.sort(key=_by_age)
+        since = pods[0].status.created
         age = (
-            ""
-            if since is None
-            else f", {'the oldest ' * bool(each.pods[1:])}for {age_of(now - since)}"
+            "" if since is None else f", {'the oldest ' * bool(pods[1:])}for {age_of(now - since)}"
         )
-        names = [pod.key for pod in each.pods]
+        names = [pod.key for pod in pods]
         yield wrapped(f"{some(names, len(names))}{age}", INDENT)
-        if each.explanation is not None:
-            yield wrapped(summary(each.explanation), INDENT * 2)
-        yield from (wrapped(f"Note: {note.text}", INDENT * 2) for note in each.notes)
-        yield from (wrapped(f"To do: {text}", INDENT * 2) for text in each.advice[:1])
+        yield from (wrapped(text, INDENT * 2) for text in said)
 
 
 def _told(cause: str, kinds: Sequence[Waiting]) -> ToldCause:

@@ -384,7 +384,9 @@ class NodeReader:
             quantities = decode(_QUANTITIES, allocatable, "status.allocatable")
             amounts = read_amounts(quantities, "status.allocatable")
             if not amounts and status is not None:
-                amounts = {PODS: 0}  # its kubelet has not reported, and the scheduler puts none there
+                amounts = {
+                    PODS: 0
+                }  # its kubelet has not reported, and the scheduler puts none there
             found = Allocatable(amounts, *key[1:])
             self._allocatable[key] = found
         return Node(metadata.name, metadata.labels or {}, found)

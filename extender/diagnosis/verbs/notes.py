@@ -169,7 +169,7 @@ def notes(state: ClusterState, explanation: Explanation) -> list[Note]:
         *_offered_instead(state, explanation),
         *_of_volume(state, explanation),
         *_group(explanation),
-        *_going(explanation),
+        *_going(state, explanation),
         *_preempted(explanation),
         *_evicts_none(state, explanation),
         *_evicts_here_alone(explanation),
@@ -530,7 +530,8 @@ def _spread(state: ClusterState, explanation: Explanation) -> Iterator[Note]:
         if closed and not rule.count.constraint.honors_taints:
             down = (allocatable(name) for name, of in rule.count.eligible.items() if of in closed)
             if not any(is_lasting(each) for has in down for each in has.taints if not covers(each)):
-                text = f"every node in {some(closed, len(closed))} is cordoned, or has something"
+                every = "every node in " * (key != HOSTNAME)
+                text = f"{every}{some(closed, len(closed))} is cordoned, or has something"
                 yield Note("domainDown", f"{text} wrong with it")
             yield Note(
                 "taintedDomain",
@@ -590,20 +591,20 @@ def _sizes(state: ClusterState, explanation: Explanation) -> Iterator[Note]:
             if any(_lacks(each, resource) for each in refused)
         ]
         left = 0
-        for name in names[:_MOST_NODES] if resource != PODS else ():
+        for name in names[:_MOST_NODES]:
             beside = sum(_asks(pod, resource) for pod in state.pods_on(name) if _is_on_each(pod))
             has = state.node_resources.allocatable(name).amounts.get(resource, 0)
             if not beside or has - beside >= amount:
                 break
             left = max(left, has - beside)
         else:
-            if left:
-                asks = amount_of(resource, amount)
+            if names:
+                rest = amount_of(resource, left) if left else "no"
                 yield Note(
                     "daemonsTakeRest",
-                    f"the pods that DaemonSets have on each node leave {amount_of(resource, left)} "
-                    f"{resource} at most, and the pod asks for {asks}: one more node of this size "
-                    "is of no use",
+                    f"the pods that DaemonSets have on each node leave {rest} {resource} at most, "
+                    f"and the pod asks for {amount_of(resource, amount)}: one more node of this "
+                    "size is of no use",
                 )
 
 
@@ -879,7 +880,16 @@ def _is_other_revision(other: Pod, own: Pod) -> bool:
     return same and here.keys() > _NOT_TOLD.keys()
 
 
-def _going(explanation: Explanation) -> Iterator[Note]:
+def _going(state: ClusterState, explanation: Explanation) -> Iterator[Note]:
+    own = explanation.pod
+    taints = state.node_resources.allocatable(own.node or "").taints if own.status.deleting else ()
+    bad = sorted({each.key for each in taints if not is_lasting(each)})
+    if bad:
+        yield Note(
+            "stuckOnBadNode",
+            f"the pod is being deleted where the node has {some(bad, len(bad))}: it goes once the "
+            "kubelet there answers, or the node is deleted, and is made anew after that",
+        )
     going = {pod.key for _, pod in _in_the_way(explanation) if pod.status.deleting}
     if going:
         count = "counts until it is" if len(going) == 1 else "count until they are"

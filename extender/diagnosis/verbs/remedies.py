@@ -303,7 +303,10 @@ OF_REASONS: Final[Mapping[Way, str]] = {
     (Reason.RESOURCES, EMPTY): "Ask for less, or add nodes that are large enough",
     (Reason.RESOURCES, _ABSENT): "Add nodes that have it. Where nodes should, what gives it out "
     "does not run there, such as a device plugin",
-    (Reason.RESOURCES, _SILENT): "Find out why the kubelet there does not report what the node has: "
+    (
+        Reason.RESOURCES,
+        _SILENT,
+    ): "Find out why the kubelet there does not report what the node has: "
     "kubectl describe node, and its log",
     (Reason.RESOURCES, _PAGES): "Ask for a size of huge pages that nodes have, or have pages of "
     "this size set aside on nodes: the kubelet counts them when it starts",
@@ -400,7 +403,8 @@ def what_to_do(found: Explanation, remarks: Iterable[Note]) -> list[str]:
     kinds = {each.kind for each in remarks}
     cures = [cure for kind, cure in OF_NOTES.items() if kind in kinds]
     if found.pod.node is not None and not found.held:
-        return []  # it has its place
+        # It has its place.
+        return [OF_NOTES["terminatingOnBadNode"].text] if "stuckOnBadNode" in kinds else []
     alone = next((each for each in cures if each.alone), None)
     if alone is not None:
         return [alone.text]
