@@ -666,7 +666,7 @@ CASES: list[tuple[str, int, tuple[str, ...]]] = [
         ("as those that have ended do not count",),
     ),
     (
-        "explain router-default-6b-c -n openshift-ingress --cluster 92-several-reasons-on-the-selected-nodes.yaml",
+        "explain openshift-ingress/router-default-6b-c --cluster 92-several-reasons.yaml",
         1,
         (
             "What to do - Have fewer replicas or more nodes, as each takes these ports on one",
@@ -882,7 +882,7 @@ UNSAID: list[tuple[str, int, tuple[str, ...]]] = [
     ("explain -A --cluster 84-paused.yaml", 4, ("they fit",)),
     ("explain web-2-a --cluster 86-several-old-pods-in-one-domain.yaml", 1, ("maxUnavailable: 1",)),
     (
-        "explain router-default-6b-c -n openshift-ingress --cluster 92-several-reasons-on-the-selected-nodes.yaml",
+        "explain openshift-ingress/router-default-6b-c --cluster 92-several-reasons.yaml",
         1,
         ("take another port",),
     ),

@@ -442,11 +442,7 @@ def _of_reasons(found: Explanation, covered: Collection[AnyReason]) -> Iterator[
         if each.reason is Reason.EXISTING_ANTI_AFFINITY and same:
             continue  # the pod's own rule says it
         is_own = each.reason is Reason.ANTI_AFFINITY and not own.isdisjoint(each.rule.terms)
-        is_own |= each.reason is Reason.PORTS and _is_of_replicas(found, each)
-        way = (each.reason, _OWN) if is_own else _way(each)
-        if way[0] is Reason.TAINT and _is_wanted(found, each, way[1]):
-            way = way[0], _WANTED
-        ways[each] = way
+        ways[each] = way = (each.reason, _OWN) if is_own else _way_for(found, each)
         weight = weights.setdefault(way, _Weight())
         weight.alone += each.alone
         weight.hits += each.hits
@@ -460,12 +456,8 @@ def _of_reasons(found: Explanation, covered: Collection[AnyReason]) -> Iterator[
         for way, each in weights.items()
         if each.alone or each.hits >= nodes or (full and each.of_domain)
     }
-
+    deciding |= _beside(found, ways, deciding)
     near = not hosts and any(way[0] in _NEAR for way in deciding)
-    if deciding and all(_is_not_asked(each) for each, way in ways.items() if way in deciding):
-        # Nodes that the pod asks for have several reasons, and none of these alone.
-        wanted = (each for each in found.refused.values() if not any(map(_is_not_asked, each)))
-        deciding.update(ways[one] for each in wanted for one in each if one in ways)
 
     def rank(way: Way) -> tuple[int, bool, int, int, int]:
         each = weights[way]
@@ -489,6 +481,28 @@ def _of_reasons(found: Explanation, covered: Collection[AnyReason]) -> Iterator[
             text = text or OF_REASONS.get(way)
             if text is not None:
                 yield text
+
+
+def _beside(found: Explanation, ways: Mapping[Refusal, Way], deciding: Collection[Way]) -> set[Way]:
+    """Return what refuses nodes that are asked for, where what decides is about others alone.
+
+    Such nodes have several reasons, and none of these alone.
+    """
+    if not deciding or not all(
+        _is_not_asked(each) for each, way in ways.items() if way in deciding
+    ):
+        return set()
+    wanted = (each for each in found.refused.values() if not any(map(_is_not_asked, each)))
+    return {ways[one] for each in {*wanted} for one in each if one in ways}
+
+
+def _way_for(found: Explanation, refusal: Refusal) -> Way:
+    reason, way = _way(refusal)
+    if reason is Reason.PORTS and _is_of_replicas(found, refusal):
+        return reason, _OWN
+    if reason is Reason.TAINT and _is_wanted(found, refusal, way):
+        return reason, _WANTED
+    return reason, way
 
 
 def _is_of_replicas(found: Explanation, refusal: Refusal) -> bool:
@@ -576,15 +590,16 @@ def _way(refusal: Refusal) -> Way:
     if rule.nominated or (domain == HELD and (reason, HELD) in OF_REASONS):
         return (reason, HELD) if (reason, HELD) in OF_REASONS else (reason, "")
     if isinstance(rule, RoomRule) and reason is Reason.RESOURCES:
-        if domain == EMPTY and not rule.largest and rule.resource in FIRST:
-            return reason, _SILENT
-        if rule.resource == PODS:
-            return reason, PODS
-        if domain == EMPTY and not rule.largest:
-            return reason, _PAGES if rule.resource.startswith("hugepages-") else _ABSENT
-        if domain == EMPTY:
-            return reason, EMPTY
+        return reason, _of_room(rule, domain)
     return reason, _of_taints(domain) if reason is Reason.TAINT else ""
+
+
+def _of_room(rule: RoomRule, domain: str | None) -> str:
+    if domain != EMPTY or rule.largest:
+        return PODS if rule.resource == PODS else EMPTY if domain == EMPTY else ""
+    if rule.resource in FIRST:
+        return _SILENT
+    return _PAGES if rule.resource.startswith("hugepages-") else _ABSENT
 
 
 def _of_taints(taints: str | None) -> str:

@@ -195,8 +195,8 @@ class SkewRule(Rule):
         """Return the domains that may have the pod if some others do not count."""
         by = Counter(self.by)
         self.count.shift(pods, -1, by)
-        without = replace(self, by=by)
-        return {each for each in self.count.pods if without._pods(each) <= without.most}
+        most = replace(self, by=by).most
+        return {each for each, pods in self.count.pods.items() if pods + by[each] <= most}
 
     def remedy(self, domain: str | None, nodes: int) -> str:
         return f" with {self._pods(domain or '') - self.most:,} fewer of these pods in {domain}"
