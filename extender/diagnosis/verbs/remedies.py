@@ -207,7 +207,8 @@ OF_NOTES: Final[Mapping[str, Cure]] = {
     ),
     "countsOtherRevision": Cure(
         f"Have the constraint count one revision alone: matchLabelKeys: [{TEMPLATE_HASH}], of an "
-        f"Argo Rollout [{ROLLOUT_HASH}]. Or let this update remove a pod first: maxSurge: 0",
+        f"Argo Rollout [{ROLLOUT_HASH}]. Or let this update remove a pod first: maxSurge: 0, "
+        "maxUnavailable: 1",
         (Reason.SPREAD,),
     ),
     "domainDown": Cure(
