@@ -279,6 +279,7 @@ class NodeSpec(msgspec.Struct):
 
 class NodeStatus(msgspec.Struct):
     allocatable: msgspec.Raw = NULL
+    conditions: msgspec.Raw = NULL
 
 
 class NodeManifest(msgspec.Struct):

@@ -18,7 +18,7 @@ from extender.core.model.exclusive import MOST_LETTERS
 from extender.core.model.facets import NO_FACETS, Facet, Facets
 from extender.core.model.keys import Key, key_of
 from extender.core.model.lru_cache import CountedCache
-from extender.core.model.node_resources import NO_REQUIREMENTS, PODS, Allocatable, Taint
+from extender.core.model.node_resources import NO_REQUIREMENTS, Allocatable, Taint
 from extender.core.model.node_selection import NodeSelection
 from extender.core.model.objects import (
     Namespace,
@@ -362,6 +362,10 @@ class PodReader:
         return name
 
 
+_NONE_YET: Final = b'{"pods": "0"}'
+"""What a node has for pods whose kubelet has not reported it: the scheduler puts none there."""
+
+
 class NodeReader:
     """Reads nodes; those of one kind come out sharing what is allocatable."""
 
@@ -377,17 +381,14 @@ class NodeReader:
         if not _NODE_NAME.fullmatch(metadata.name):
             raise ObjectError("metadata.name", "no node can have such a name")
         allocatable = b"null" if status is None else bytes(status.allocatable)
+        if status is not None and allocatable == b"null" and bytes(status.conditions) != b"null":
+            allocatable = _NONE_YET
         taints = () if spec is None else _taints(spec)
         key = allocatable, taints, spec is not None and bool(spec.unschedulable)
         found = self._allocatable.get(key)
         if found is None:
             quantities = decode(_QUANTITIES, allocatable, "status.allocatable")
-            amounts = read_amounts(quantities, "status.allocatable")
-            if not amounts and status is not None:
-                amounts = {
-                    PODS: 0
-                }  # its kubelet has not reported, and the scheduler puts none there
-            found = Allocatable(amounts, *key[1:])
+            found = Allocatable(read_amounts(quantities, "status.allocatable"), *key[1:])
             self._allocatable[key] = found
         return Node(metadata.name, metadata.labels or {}, found)
 

@@ -12,7 +12,7 @@ from extender.core.model.verdict import Reason
 from extender.core.verbs.node_fit import NodeFit
 from extender.core.verbs.rules import Refusal
 from extender.diagnosis.verbs.explanation import Explanation, Leaving, NearMiss
-from extender.diagnosis.verbs.node_room import EMPTY, RoomRule
+from extender.diagnosis.verbs.node_room import EMPTY, SILENT, RoomRule
 
 MOST_NODES: Final = 1000
 """Nodes without room whose pods are looked at, some 30 each: 3 ms."""
@@ -57,7 +57,7 @@ def may_preempt(state: ClusterState, found: Explanation) -> bool:
         return False
     return any(
         all(each.reason in _OF_ROOM or each.reason.resolvable for each in refusals)
-        and all(each.domain != EMPTY for each in refusals)
+        and all(each.domain not in {EMPTY, SILENT} for each in refusals)
         for refusals in found.refused.values()
     )
 

@@ -48,7 +48,10 @@ Lacks: TypeAlias = Callable[[str], str | None]
 """In what way a node, by its name, lacks something for the pod, as below; None if it does not."""
 PLAIN: Final = ""
 EMPTY: Final = " even when empty"
+SILENT: Final = " as the kubelet there has reported nothing yet"
 HELD: Final = " beside the pods nominated there"
+NOTHING_YET: Final = {PODS: 0}
+"""What a node has of which the kubelet has not reported it."""
 _BETWEEN: Final = " and "
 """Taints of one node."""
 _PASSING: Final[Mapping[str, str]] = {
@@ -441,6 +444,8 @@ class _Room:
             room = has.get(resource, 0)
             if not has:
                 return None
+            if has == NOTHING_YET:
+                return SILENT
             if amount > room:
                 too_small.add(room)
                 return EMPTY

@@ -20,7 +20,13 @@ from extender.core.model.labels import (
     Operator,
     Requirement,
 )
-from extender.core.model.node_resources import KNOWN_SCHEDULERS, PODS, Taint, Toleration
+from extender.core.model.node_resources import (
+    CORDONED,
+    KNOWN_SCHEDULERS,
+    PODS,
+    Taint,
+    Toleration,
+)
 from extender.core.model.node_selection import NodeRule
 from extender.core.model.objects import NOT_CREATED, Pod
 from extender.core.model.pod_affinity import WrittenTerm
@@ -57,6 +63,7 @@ from extender.diagnosis.verbs.filters import (
 )
 from extender.diagnosis.verbs.node_room import (
     EMPTY,
+    NOTHING_YET,
     RoomRule,
     is_lasting,
     misses,
@@ -528,11 +535,16 @@ def _spread(state: ClusterState, explanation: Explanation) -> Iterator[Note]:
         told.add(rule)
         closed = rule.closed(lambda name: all(map(covers, allocatable(name).taints)))
         if closed and not rule.count.constraint.honors_taints:
-            down = (allocatable(name) for name, of in rule.count.eligible.items() if of in closed)
-            if not any(is_lasting(each) for has in down for each in has.taints if not covers(each)):
+            down = {
+                taint
+                for name, domain in rule.count.eligible.items()
+                for taint in (allocatable(name).taints if domain in closed else ())
+                if not covers(taint)
+            }
+            if CORDONED not in down and not any(map(is_lasting, down)):
                 every = "every node in " * (key != HOSTNAME)
-                text = f"{every}{some(closed, len(closed))} is cordoned, or has something"
-                yield Note("domainDown", f"{text} wrong with it")
+                wrong = f"{every}{some(closed, len(closed))} has something wrong with it"
+                yield Note("domainDown", wrong)
             yield Note(
                 "taintedDomain",
                 f"{rule.what} counts {some(closed, len(closed))}, where the pod tolerates the "
@@ -573,7 +585,7 @@ def _sizes(state: ClusterState, explanation: Explanation) -> Iterator[Note]:
         name
         for name, refused in islice(explanation.refused.items(), _MOST_PODS)
         if any(each.reason is Reason.RESOURCES for each in refused)
-        and state.node_resources.allocatable(name).amounts == {PODS: 0}
+        and state.node_resources.allocatable(name).amounts == NOTHING_YET
     )
     if silent:
         have = "has" if len(silent) == 1 else "have"

@@ -20,8 +20,8 @@ from extender.diagnosis.verbs.explanation import Explanation, whatever_it_spares
 from extender.diagnosis.verbs.filters import OTHER_SCHEDULER
 from extender.diagnosis.verbs.node_room import (
     EMPTY,
-    FIRST,
     HELD,
+    SILENT,
     RoomRule,
     of_condition,
     of_cordoned,
@@ -212,8 +212,7 @@ OF_NOTES: Final[Mapping[str, Cure]] = {
         (Reason.SPREAD,),
     ),
     "domainDown": Cure(
-        "Have nodes there in service again: kubectl describe node says what is wrong with them, or "
-        "that they are cordoned"
+        "Find out what is wrong with the nodes there: kubectl describe node says it"
     ),
     "taintedDomain": Cure(
         "Set nodeTaintsPolicy: Honor in the constraint: then only nodes count whose taints the pod "
@@ -596,10 +595,14 @@ def _way(refusal: Refusal) -> Way:
 
 
 def _of_room(rule: RoomRule, domain: str | None) -> str:
-    if domain != EMPTY or rule.largest:
-        return PODS if rule.resource == PODS else EMPTY if domain == EMPTY else ""
-    if rule.resource in FIRST:
+    if domain == SILENT:
         return _SILENT
+    if rule.resource == PODS:
+        return PODS
+    if domain != EMPTY:
+        return ""
+    if rule.largest:
+        return EMPTY
     return _PAGES if rule.resource.startswith("hugepages-") else _ABSENT
 
 
