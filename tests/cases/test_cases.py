@@ -882,12 +882,6 @@ UNSAID: list[tuple[str, int, tuple[str, ...]]] = [
     ("explain -A --cluster 84-paused.yaml", 4, ("they fit",)),
     ("explain web-2-a --cluster 86-several-old-pods-in-one-domain.yaml", 1, ("maxUnavailable: 1",)),
     (
-        "explain openshift-ingress/router-default-6b-c --cluster 92-several-reasons.yaml",
-        1,
-        ("take another port",),
-    ),
-    ("explain es-1 --cluster 93-local-volume-beside-a-sibling.yaml", 1, ("fewer replicas",)),
-    (
         "explain train-1 --cluster 94-a-scheduler-that-runs.yaml",
         1,
         (

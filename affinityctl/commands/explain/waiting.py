@@ -107,7 +107,7 @@ def _kinds(kinds: Sequence[Waiting], now: float) -> Iterator[str]:
         said += [f"Note: {note.text}" for note in each.notes]
         said += [f"To do: {text}" for text in each.advice[:1]]
         same.setdefault(tuple(said), []).extend(each.pods)
-    for said, pods in same.items():
+    for told, pods in same.items():
         pods.sort(key=_by_age)
         since = pods[0].status.created
         age = (
@@ -115,7 +115,7 @@ def _kinds(kinds: Sequence[Waiting], now: float) -> Iterator[str]:
         )
         names = [pod.key for pod in pods]
         yield wrapped(f"{some(names, len(names))}{age}", INDENT)
-        yield from (wrapped(text, INDENT * 2) for text in said)
+        yield from (wrapped(text, INDENT * 2) for text in told)
 
 
 def _told(cause: str, kinds: Sequence[Waiting]) -> ToldCause:

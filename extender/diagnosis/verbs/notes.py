@@ -23,7 +23,6 @@ from extender.core.model.labels import (
 from extender.core.model.node_resources import (
     CORDONED,
     KNOWN_SCHEDULERS,
-    PODS,
     Taint,
     Toleration,
 )
@@ -894,8 +893,8 @@ def _is_other_revision(other: Pod, own: Pod) -> bool:
 
 def _going(state: ClusterState, explanation: Explanation) -> Iterator[Note]:
     own = explanation.pod
-    taints = state.node_resources.allocatable(own.node or "").taints if own.status.deleting else ()
-    bad = sorted({each.key for each in taints if not is_lasting(each)})
+    has = state.node_resources.allocatable(own.node or "").taints if own.status.deleting else ()
+    bad = sorted({each.key for each in has if not is_lasting(each)})
     if bad:
         yield Note(
             "stuckOnBadNode",
