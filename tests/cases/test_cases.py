@@ -760,6 +760,7 @@ CASES: list[tuple[str, int, tuple[str, ...]]] = [
         1,
         (
             "another revision of the same Rollout (rollouts-pod-template-hash 7fd)",
+            "matchLabelKeys: [rollouts-pod-template-hash] in the term",
             "What to do - Let this update remove a pod first",
         ),
     ),

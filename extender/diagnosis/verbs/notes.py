@@ -122,6 +122,7 @@ IN_SHORT: Final = frozenset(
         "otherRevision",
         "otherRevisionPort",
         "otherRevisions",
+        "otherRolloutRevision",
         "otherWorkload",
         "preemption",
         "preemptsNone",
@@ -791,7 +792,7 @@ def _older_revision(explanation: Explanation) -> Iterator[Note]:
         )
         least = min(each.count for each in explanation.refusals if each.reason in _KEEPS_APART)
         if least == 1:
-            yield Note("otherRevision", text)
+            yield Note("otherRevision" if key == TEMPLATE_HASH else "otherRolloutRevision", text)
         else:
             yield Note("otherRevisions", f"{text}, and no domain has fewer than {least} pods to go")
 

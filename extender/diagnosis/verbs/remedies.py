@@ -48,6 +48,16 @@ class Cure(NamedTuple):
 _OF_PODS: Final = (Reason.ANTI_AFFINITY, Reason.EXISTING_ANTI_AFFINITY)
 _GO: Final = "One that does not go is held by a finalizer, or by a node that does not answer"
 
+
+def _first_a_pod_goes(key: str) -> Cure:
+    return Cure(
+        "Let this update remove a pod first: maxSurge: 0, maxUnavailable: 1. For the updates after "
+        f"it, matchLabelKeys: [{key}] in the term. Where the extender decides, "
+        "affinity-extender.io/revisions: Own on the old pods helps at once",
+        _OF_PODS,
+    )
+
+
 OF_NOTES: Final[Mapping[str, Cure]] = {
     "victims": Cure(f"Wait until its victims are gone. {_GO}", alone=True),
     "deleting": Cure("Wait: its controller, if it has one, makes another pod", alone=True),
@@ -93,13 +103,8 @@ OF_NOTES: Final[Mapping[str, Cure]] = {
         "Find out what is wrong with the node: kubectl describe node says it. Once it is well, or "
         "deleted, its pods that are being deleted go"
     ),
-    "otherRevision": Cure(
-        "Let this update remove a pod first: maxSurge: 0, maxUnavailable: 1. For the updates after "
-        f"it, matchLabelKeys: [{TEMPLATE_HASH}] in the term, of an Argo Rollout "
-        f"[{ROLLOUT_HASH}]. Where the extender decides, "
-        "affinity-extender.io/revisions: Own on the old pods helps at once",
-        _OF_PODS,
-    ),
+    "otherRevision": _first_a_pod_goes(TEMPLATE_HASH),
+    "otherRolloutRevision": _first_a_pod_goes(ROLLOUT_HASH),
     "otherRevisions": Cure(
         "Let this update remove the old pods of a domain first: strategy: {type: Recreate}, or a "
         "maxUnavailable of as many as are there",
@@ -391,7 +396,7 @@ _LATE_WAYS: Final = {EMPTY: 1, _SILENT: 1, _ABSENT: 2, _PAGES: 2}
 _RANKS: Final = {way: number for number, way in enumerate(OF_REASONS)}
 
 
-OF_SURGE: Final = frozenset(("otherRevision", "otherRevisionPort"))
+OF_SURGE: Final = frozenset(("otherRevision", "otherRevisionPort", "otherRolloutRevision"))
 """Notes whose cure is that an update removes a pod first."""
 
 
