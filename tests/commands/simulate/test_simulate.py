@@ -126,6 +126,26 @@ def test_what_an_update_does_already_is_no_advice(
     assert (code, told in " ".join(said.split())) == (1, True), said
 
 
+@pytest.mark.parametrize(
+    ("cpu", "told"),
+    [
+        ("1500m", "To do: Let this update remove a pod first: with maxSurge: 0, maxUnavailable: 1"),
+        ("3", "To do: Ask for less"),
+    ],
+)
+def test_where_an_old_pod_has_the_room_an_update_is_to_remove_one_first(
+    cpu: str, told: str, simulate: Simulate
+) -> None:
+    made = pod("t").labels(app="web")
+    old = (
+        made.requests(cpu="1500m").labels({"pod-template-hash": "5d"}).owned_by("ReplicaSet/web-5d")
+    )
+    there = [called(f"web-5d-{each}", old).uid(f"u{each}").on(each) for each in ("a1", "a2", "b1")]
+    owning = workload("Deployment", "web", made.requests(cpu=cpu), replicas=3, strategy=SURGE)
+    code, said = simulate("--roll FILE", *there, manifest=owning)
+    assert (code, told in " ".join(said.split())) == (1, True), said
+
+
 def test_a_restart_takes_the_template_and_strategy_of_the_dump(simulate: Simulate) -> None:
     assert simulate("--restart deploy/web", DEPLOYMENT, *RUNNING) == (1, STUCK)
 
