@@ -158,6 +158,11 @@ class Workload:
         return None if self.spec.jobTemplate is None else self.spec.jobTemplate.spec
 
     @property
+    def is_suspended(self) -> bool:
+        """Return whether a Job makes no pods, or a CronJob starts none that does."""
+        return bool(self.spec.suspend or (self.run is not None and self.run.suspend))
+
+    @property
     def start(self) -> int:
         """Return the ordinal of the first pod of a StatefulSet."""
         return 0 if self.spec.ordinals is None else self.spec.ordinals.start

@@ -146,6 +146,63 @@ def test_where_an_old_pod_has_the_room_an_update_is_to_remove_one_first(
     assert (code, told in " ".join(said.split())) == (1, True), said
 
 
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        (
+            "-f FILE",
+            "Place 0 pods of job default/j: 0 pods placed Note: it is suspended: no pod is ",
+        ),
+        ("-f FILE --replicas 2", "Place 2 pods of job default/j: 2 pods placed by "),
+    ],
+)
+def test_a_suspended_job_has_no_pod_yet(line: str, told: str, simulate: Simulate) -> None:
+    made = workload("Job", "j", pod("t"), parallelism=2, suspend=True)
+    code, said = simulate(line, manifest=made)
+    assert (code, " ".join(said.split()).startswith(told)) == (0, True), said
+    assert ("suspended" in said) is ("--replicas" not in line)
+
+
+def test_a_suspended_cronjob_starts_no_run(simulate: Simulate) -> None:
+    spec = {"suspend": True, "jobTemplate": {"spec": {"template": {"spec": pod("t")["spec"]}}}}
+    made = {"kind": "CronJob", "metadata": {"name": "c"}, "spec": spec}
+    code, said = simulate("-f FILE", manifest=made)
+    assert (code, "it is suspended" in said) == (0, True), said
+
+
+def test_a_workload_of_another_namespace_is_pointed_to(simulate: Simulate) -> None:
+    owning = workload("Deployment", "web", APART, replicas=3)
+    owning["metadata"]["namespace"] = "shop"
+    code, said = simulate("--scale deployment/web=5", owning)
+    assert code == 2
+    assert (
+        "deployment default/web: is not in the cluster that was given, but in shop; use -n" in said
+    )
+
+
+@pytest.mark.parametrize(
+    ("key", "domains"),
+    [
+        ("zone", ["a", "b"]),
+        (ZONE, ["a", "b"]),
+        ("example.com/zone", ["rack1", "rack2"]),
+        ("rack", ["r1", "r2"]),
+    ],
+)
+def test_of_keys_that_end_alike_the_one_of_kubernetes_is_meant(
+    key: str, domains: list[str], simulate: Simulate
+) -> None:
+    """Providers, drivers and owners of clusters have labels of their own that end in zone."""
+    further = [
+        node("c1", {ZONE: "a", "example.com/zone": "rack1", "example.com/rack": "r1"}),
+        node("c2", {ZONE: "b", "example.com/zone": "rack2", "example.org/rack": "r2"}),
+    ]
+    there = called("lone", pod("t")).uid("lone").on("c1")
+    _, said = simulate(f"--lose-each {key} -o json", *further, there)
+    (step,) = json.loads(said)["steps"]
+    assert [each["name"] for each in step["trials"]] == domains
+
+
 def test_a_restart_takes_the_template_and_strategy_of_the_dump(simulate: Simulate) -> None:
     assert simulate("--restart deploy/web", DEPLOYMENT, *RUNNING) == (1, STUCK)
 

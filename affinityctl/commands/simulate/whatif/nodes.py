@@ -206,12 +206,17 @@ def _titled(what: str, names: Sequence[str]) -> str:
 
 
 def domains(state: ClusterState, key: str) -> dict[str, list[str]]:
-    """Return the nodes of each topology domain of a key, which may be its last part: zone."""
+    """Return the nodes of each topology domain of a key, which may be its last part: zone.
+
+    Of several keys that end so, the one of Kubernetes is meant: drivers and owners of clusters have
+    zones of their own.
+    """
+    every = {label for name in state.nodes for label in state.nodes.labels(name)}
+    meant = every & {key} or every & {f"topology.kubernetes.io/{key}"}
+    keys = meant or {each for each in every if each.rpartition("/")[2] == key}
     found: dict[str, list[str]] = {}
     for name in sorted(state.nodes):
         labels = state.nodes.labels(name)
-        for value in {
-            labels[label] for label in labels if key in {label, label.rpartition("/")[2]}
-        }:
+        for value in {labels[label] for label in keys & labels.keys()}:
             found.setdefault(value, []).append(name)
     return dict(sorted(found.items()))
