@@ -36,7 +36,7 @@ from affinityctl.commands.simulate.whatif.preflight import Preflight
 from affinityctl.commands.simulate.whatif.rolling import Version, roll, scale
 from affinityctl.commands.simulate.whatif.scaling import CostGiver
 from affinityctl.commands.simulate.whatif.scheduling import Scheduler
-from affinityctl.commands.simulate.whatif.successors import as_made
+from affinityctl.commands.simulate.whatif.successors import made_by
 from affinityctl.commands.simulate.whatif.trials import try_each
 from affinityctl.reading.chosen_pods import is_of, require_namespace, similar
 from affinityctl.reading.label_selectors import parse_selector
@@ -277,8 +277,7 @@ class Carrier:
         if old:
             # As most of its pods are: those of another version go in an update, not here. What a
             # bind has written into them tells none from another.
-            labels = () if known is None else known.template_labels.keys()
-            made = [as_made(pod, labels) for pod in old]
+            made = [made_by(self._scheduler.known(pod), pod) for pod in old]
             alike = Counter(pod.pod_class for pod in made)
             likely = max(made, key=lambda pod: alike[pod.pod_class])
             if identity.kind == STATEFUL_SET:

@@ -106,6 +106,27 @@ def test_a_template_that_names_a_node_leaves_its_pods_that_node_alone(simulate: 
     assert code == 0
 
 
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("--drain b1", "came back to b1: spec.nodeName of its template names the node"),
+        ("--drain-each", "b1 1 0 0 1 0 default/web-5d-0 tolerates the cordon and came back"),
+        ("--lose b1", "its node affinity names b1 alone, and there is no such node"),
+        ("--drain b1 --scale deploy/web=2", "Scale deployment default/web from 1 to 2 pods: 1 pod"),
+        ("--drain b1 --restart deploy/web", "1 old deleted, 1 new placed, done by zone: b 1"),
+    ],
+)
+def test_no_scheduler_moves_the_pods_of_a_template_that_names_a_node(
+    line: str, told: str, simulate: Simulate
+) -> None:
+    made = pod("t").labels(app="web").on("b1")
+    owning = workload("Deployment", "web", made, replicas=1)
+    old = made.labels({"pod-template-hash": "5d"}).owned_by("ReplicaSet/web-5d")
+    code, said = simulate(line, owning, called("web-5d-0", old).uid("u"))
+    assert (code, told in " ".join(said.split())) == (1, True), said
+    assert "on 1 node: b1" in said or line in {"--lose b1", "--drain-each"}
+
+
 def test_an_update_that_gets_stuck(simulate: Simulate) -> None:
     assert simulate("--roll FILE", *RUNNING, manifest=DEPLOYMENT) == (1, STUCK)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Generator, Iterator, Sequence
-from dataclasses import replace
 from itertools import count, islice
 from typing import Final
 
@@ -12,22 +11,25 @@ from msgspec import structs
 from affinityctl.commands.simulate.whatif.outcome import After, Blocked, Looks, Removal, Step, ended
 from affinityctl.commands.simulate.whatif.preflight import Preflight
 from affinityctl.commands.simulate.whatif.scheduling import Scheduler
-from affinityctl.commands.simulate.whatif.successors import belongs_to_node, is_drained, is_lost
+from affinityctl.commands.simulate.whatif.successors import (
+    belongs_to_node,
+    is_drained,
+    is_lost,
+    kept_to,
+)
 from affinityctl.scheduler.volumes.ledger import ledger_of
 from extender.core.cluster.state import ClusterState
 from extender.core.model.keys import Key
 from extender.core.model.labels import HOSTNAME
 from extender.core.model.node_resources import CORDONED, Allocatable, Taint
-from extender.core.model.node_selection import NO_NODE_SELECTION, NodeRule, NodeTerm
 from extender.core.model.objects import Node, Pod
 from extender.core.model.wording import plural, some
 from extender.diagnosis.verbs.node_room import is_lasting
 
 UNREACHABLE: Final = Taint("node.kubernetes.io/unreachable", "", "NoSchedule")
-_BACK: Final = (
-    f"it tolerates the taint of the cordon, {CORDONED.key}; kubectl drain ends, and the node is "
-    "not empty"
-)
+_ENDS: Final = "kubectl drain ends, and the node is not empty"
+_BACK: Final = f"it tolerates the taint of the cordon, {CORDONED.key}; {_ENDS}"
+_NAMED: Final = f"spec.nodeName of its template names the node, cordoned or not; {_ENDS}"
 
 
 def drain(
@@ -62,7 +64,10 @@ def drain(
     step.blocked = [Blocked(pod.key, str(pod.node), *why) for pod, why in found if why is not None]
     evicted = (state.pods.get(each.pod) for each in step.removed)
     there = [pod for pod in evicted if pod is not None and pod.node in names]
-    step.blocked += [Blocked(pod.key, str(pod.node), (), _BACK) for pod in there]
+    step.blocked += [
+        Blocked(pod.key, str(pod.node), (), _NAMED if scheduler.known(pod).node else _BACK)
+        for pod in there
+    ]
     return ended(scheduler, step, since, [each.pod for each in step.removed])
 
 
@@ -159,14 +164,6 @@ def only_on(pod: Pod, node: str) -> Pod:
     """Return a pod for one node alone, as those of a DaemonSet; its name tells which."""
     key = Key(f"{pod.key}@{node}")
     return structs.replace(kept_to(pod, node), key=key, uid=key)
-
-
-def kept_to(pod: Pod, node: str) -> Pod:
-    """Return a pod that waits and may go to one node alone."""
-    named = frozenset((node,))
-    rule = NodeRule.required([NodeTerm(names=named)])
-    affinity = replace(pod.node_selection or NO_NODE_SELECTION, required=rule, named=named)
-    return structs.replace(pod, node=None, node_selection=affinity)
 
 
 def node_of_daemon(pod: Pod) -> str | None:
