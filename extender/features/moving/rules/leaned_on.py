@@ -14,10 +14,10 @@ from extender.core.model.objects import Pod
 
 MOST_TERMS: Final = 1_000
 """About a pod that are gone through; with more, it stays where any of them may be about it."""
-MOST_CLASSES: Final = 50_000
+MOST_CLASSES: Final = 20_000
 """Classes of placed pods that are asked whether they carry one of these terms: some milliseconds.
 With more, a pod stays where one does."""
-MOST_OWNERS: Final = 500
+MOST_OWNERS: Final = 200
 """Classes that do, and pods on their way out of a domain, whose rules and labels are looked at."""
 MOST_LOOKED_UP: Final = 16
 """Sets of terms of these classes whose pods are counted."""
