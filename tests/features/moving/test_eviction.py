@@ -420,8 +420,13 @@ async def test_while_evictions_are_paused_nothing_is_added_up_for_each_that_asks
         rig.place(ON_SSD, "a", f"p{number}", owner=f"ReplicaSet/{number}")
     rig.node("a")
     await rig.after(2)
-    judged: list[object] = []
-    monkeypatch.setattr(CircuitBreaker, "judge", lambda *args: judged.append(args) or Pauses())
+    judged: list[int] = []
+
+    def judge(*_: object) -> Pauses:
+        judged.append(1)
+        return Pauses()
+
+    monkeypatch.setattr(CircuitBreaker, "judge", judge)
     assert rig.controller.holds("default")
     assert not judged
     rig.controller._breaker.pauses = Pauses()

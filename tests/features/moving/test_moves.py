@@ -10,6 +10,7 @@ from random import Random
 import pytest
 
 from extender.core.cluster.state import ClusterState
+from extender.core.controllers.rates import WINDOW_SECONDS
 from extender.core.kube.failures import NoAnswerError
 from extender.core.model.objects import Pod
 from extender.core.ports import Remark
@@ -458,9 +459,10 @@ async def test_restarts_do_not_forget_moves_that_may_turn_out_to_have_failed(kin
     it = cluster(kind, hosts=4, per_minute=6)
     for number in range(40):
         misplaced(it, kind, f"app{number}", 2, space=f"space{number}", makes=False)
-    for _ in range(12):
-        await it.after(REPLACED_SECONDS - 10)
+    await it.after(REPLACED_SECONDS - 10)
+    for _ in range(6):
         it.start()
+        await it.after(WINDOW_SECONDS + REPLACED_SECONDS - 20)
     assert 3 <= len(it.moved) <= 14
 
 
@@ -471,7 +473,7 @@ async def test_a_move_of_another_leader_that_is_not_made_good_has_failed() -> No
     assert len(it.moved) == 3
     it.start()
     await it.after(READY_SECONDS + 5)
-    assert it.turns.moves.failed.stopped == (False, {"default"})
+    assert it.turns.moves.failed.stopped == (False, frozenset({"default"}))
     it.start()
     for app in apps:
         app.makes = True
