@@ -148,7 +148,7 @@ debian-pythons: $(STAMP) image-tools ## time `make run` and `make test` with the
 # The others wait most of the time, so they share the machine, each process with a control plane of its own.
 e2e: $(STAMP) ## the same project against a real control plane (builds it into a user cache first)
 	@$(BIN)/python -m tests.e2e.controlplane
-	@.ci/beside '$(BIN)/python -m pytest $(BESIDE) -v -m "not long"' \
+	@.ci/beside '$(BIN)/python -m pytest $(BESIDE) -v -m "not long" $(SLOWEST)' \
 	  $(BIN)/python -m pytest tests/e2e $(BESIDE:%=--ignore=%) -v -m "not long" -n 3 --dist loadfile $(SLOWEST)
 
 e2e-all: $(RELEASE_STAMP) ## e2e, and its tests that take longer: before a release, and for another Kubernetes
