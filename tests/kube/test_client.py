@@ -18,9 +18,16 @@ from extender.core.errors import ExtenderError
 from extender.core.kube.calls import kept_alive_socket
 from extender.core.kube.client import ApiClient
 from extender.core.kube.credentials import Credentials
-from extender.core.kube.failures import BrokenAnswerError, NoAnswerError, NotSentError, StatusError
+from extender.core.kube.failures import (
+    BrokenAnswerError,
+    NoAnswerError,
+    NotSentAgainError,
+    NotSentError,
+    StatusError,
+)
 from extender.core.kube.flowcontrol import FlowControl
 from extender.core.kube.limits import RequestSeconds, Timeouts
+from extender.core.kube.pacing import Timing
 from extender.core.logs import TRACE
 from tests.kube.fake_api import (
     CUT,
@@ -385,6 +392,33 @@ async def test_reading_goes_on_when_whoever_waits_for_it_has_no_more_time(
         await client.get(PATH, {}, within=5.0)
     assert tokens.loads == 1
     assert rig.api.seen[-1].headers["Authorization"] == "Bearer second"
+
+
+@pytest.mark.parametrize(
+    ("within", "kind", "seen"),
+    [
+        pytest.param(0.0, NotSentError, 0, id="it was never sent"),
+        pytest.param(5.0, NotSentAgainError, 1, id="it was turned away"),
+    ],
+)
+async def test_what_is_not_sent_tells_whether_it_was_turned_away_before(
+    rig: Rig, within: float, kind: type[NotSentError], seen: int
+) -> None:
+    now = 0.0
+
+    async def too_long(_: float) -> None:
+        nonlocal now
+        now = 60.0
+
+    rig.things.lists.append(
+        answering(lambda: failure(429, "TooManyRequests", "busy", headers={"Retry-After": "1"}))
+    )
+    timing = Timing(clock=lambda: now, sleep=too_long)
+    async with ApiClient(credentials_for(rig.api.url), timing=timing) as client:
+        with pytest.raises(NotSentError) as found:
+            await client.get(PATH, {}, within=within)
+    assert type(found.value) is kind
+    assert len(rig.api.seen) == seen
 
 
 async def test_failed_reading_keeps_the_old_token_and_is_tried_again(

@@ -11,8 +11,7 @@ import msgspec
 from msgspec import structs
 
 from affinityctl.commands.simulate.whatif.deletion_order import PHASES, Life
-from affinityctl.commands.simulate.whatif.nodes import kept_to
-from affinityctl.commands.simulate.whatif.successors import KnownWorkload, as_made
+from affinityctl.commands.simulate.whatif.successors import KnownWorkload, as_made, named_to
 from affinityctl.reading.strategies import PARALLEL
 from affinityctl.reading.whole_pods import WholePodReader
 from affinityctl.reading.workloads import MOST_PODS, wanted
@@ -72,6 +71,7 @@ def known_of(workload: Workload) -> KnownWorkload:
         workload.start,
         in_order=spec.podManagementPolicy != PARALLEL,
         keeps_claims=workload.keeps_claims,
+        node=workload.template_node,
         tries_again=not _ends_with_a_pod(workload.run or spec, workload.status.failed or 0),
     )
 
@@ -256,7 +256,7 @@ def apply(workload: Workload, pods: PodReader, nodes: int, revision: str) -> App
     """
     pod = workload.make_pod(pods, revision_labels(workload.identity.kind, revision))
     if pod.node is not None:
-        pod = kept_to(pod, pod.node)
+        pod = named_to(pod, pod.node)
     pods_wanted = max(0, wanted(workload, nodes))
     if pods_wanted > MOST_PODS:
         raise ObjectError(str(workload), f"its {pods_wanted} pods are more than {MOST_PODS}")

@@ -36,7 +36,7 @@ from affinityctl.commands.simulate.whatif.preflight import Preflight
 from affinityctl.commands.simulate.whatif.rolling import Version, roll, scale
 from affinityctl.commands.simulate.whatif.scaling import CostGiver
 from affinityctl.commands.simulate.whatif.scheduling import Scheduler
-from affinityctl.commands.simulate.whatif.successors import as_made
+from affinityctl.commands.simulate.whatif.successors import made_by
 from affinityctl.commands.simulate.whatif.trials import try_each
 from affinityctl.reading.chosen_pods import is_of, require_namespace, similar
 from affinityctl.reading.label_selectors import parse_selector
@@ -49,7 +49,7 @@ from extender.core.config.features import features
 from extender.core.errors import ConfigError
 from extender.core.model.labels import ZONE
 from extender.core.model.objects import Pod
-from extender.core.model.wording import plural
+from extender.core.model.wording import plural, some
 from extender.core.model.workload import DAEMON_SET, STATEFUL_SET, Identity
 from extender.core.offline import ClusterFileError
 from extender.diagnosis.wire.explanation import KINDS
@@ -57,6 +57,11 @@ from extender.diagnosis.wire.workloads import WORKLOADS, Workload, read_workload
 
 NODE_KINDS: Final = frozenset(("node", "nodes", "no"))
 _KIND_OF_NODE: Final = re.compile(r"^(?:nodes?|no)/")
+
+_SUSPENDED: Final = (
+    "it is suspended: no pod is made until that is over; --replicas N places pods of it all the "
+    "same"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,8 +182,12 @@ class Carrier:
             manifest.kind, manifest.raw, self._pods, len(self._state.nodes), self._new_revision()
         )
         what = str(applied.identity)
+        asleep = ""
         if manifest.kind in WORKLOADS:
-            known = known_of(read_workload(manifest.kind, manifest.raw))
+            workload = read_workload(manifest.kind, manifest.raw)
+            known = known_of(workload)
+            if workload.is_suspended and change.replicas is None:
+                asleep = _SUSPENDED
             # It wants as many as are made here.
             self._scheduler.workloads[applied.identity] = replace(known, replicas=None)
         if manifest.kind == DAEMON_SET and (change.until_full or change.replicas is not None):
@@ -193,7 +202,7 @@ class Carrier:
         else:
             wanted = applied.wanted if change.replicas is None else change.replicas
             new = list(islice(replicas(self._scheduler, applied.make), wanted))
-        return len(new), _noted(place(self._scheduler, what, new), there)
+        return len(new), _noted(_noted(place(self._scheduler, what, new), there), asleep)
 
     def _note_there(self, identity: Identity) -> str:
         """Say that a workload has pods in the cluster, which those of a file come beside."""
@@ -268,8 +277,7 @@ class Carrier:
         if old:
             # As most of its pods are: those of another version go in an update, not here. What a
             # bind has written into them tells none from another.
-            labels = () if known is None else known.template_labels.keys()
-            made = [as_made(pod, labels) for pod in old]
+            made = [made_by(self._scheduler.known(pod), pod) for pod in old]
             alike = Counter(pod.pod_class for pod in made)
             likely = max(made, key=lambda pod: alike[pod.pod_class])
             if identity.kind == STATEFUL_SET:
@@ -309,6 +317,12 @@ class Carrier:
         if found is None:
             require_namespace(self._state, identity.namespace)
             names = [e.name for e in self._workloads if e[:2] == identity[:2]]
+            spaces = sorted(e.namespace for e in self._workloads if e[1:] == identity[1:])
+            if spaces:
+                there = some(spaces, len(spaces))
+                raise ConfigError(
+                    str(identity), f"is not in the cluster that was given, but in {there}; use -n"
+                )
             raise ConfigError(
                 str(identity),
                 f"is not in the cluster that was given{similar(identity.name, names)}; a dump has "

@@ -158,6 +158,11 @@ class ClusterView:
     def victims_of(self, preemptor: str) -> Sequence[Pod]:
         return self._pods_by_node.victims_of(preemptor)
 
+    @property
+    def victims(self) -> Iterator[Pod]:
+        """Yield the bound pods that are marked to go for others."""
+        return self._pods_by_node.victims
+
     def has_less_important(self, priority: int) -> bool:
         return self._pods_by_node.has_less_important(priority)
 

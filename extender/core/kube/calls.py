@@ -43,6 +43,8 @@ class ApiCall:
     """Asked right before it is sent, each time: what it was for may be over by then."""
     sent: bool = False
     """Whether the API server may be working on it."""
+    turned_away: bool = False
+    """Whether it was sent and turned away before."""
 
     def patience(self, now: float) -> float | None:
         """Return how many seconds it may wait before it is sent; None for as long as it takes."""

@@ -20,6 +20,7 @@ from extender.core.kube.credentials import Credentials
 from extender.core.kube.failures import (
     BrokenAnswerError,
     NoAnswerError,
+    NotSentAgainError,
     NotSentError,
     StatusError,
     ThrottledError,
@@ -97,8 +98,9 @@ class ApiClient:
 
     # With `within`, a call ends after so many seconds at the latest: with ThrottledError at once
     # when the request could not go out in time, with NotSentError when it did not; meanwhile it is
-    # tried again if the server says when. NoAnswerError and BrokenAnswerError leave open what
-    # became of it. Without, it waits for its turn as long as it takes.
+    # tried again if the server says when, with NotSentAgainError when it does not go out any more.
+    # NoAnswerError and BrokenAnswerError leave open what became of it. Without, it waits for its
+    # turn as long as it takes.
 
     async def get(
         self, path: str, params: Mapping[str, str], *, within: float | None = None
@@ -166,6 +168,14 @@ class ApiClient:
         return body
 
     async def _answer(self, call: ApiCall, within: float | None) -> bytes:
+        try:
+            return await self._answer_in_time(call, within)
+        except NotSentError as failure:
+            if not call.turned_away:
+                raise
+            raise NotSentAgainError(str(failure)) from failure
+
+    async def _answer_in_time(self, call: ApiCall, within: float | None) -> bytes:
         call.deadline = None if within is None else self._clock() + within
         try:
             async with asyncio.timeout(within):
@@ -227,7 +237,7 @@ class ApiClient:
                 if not (failure.throttled and in_time):
                     raise
             # Turned away, so nobody works on it.
-            call.sent = False
+            call.sent, call.turned_away = False, True
             await self._sleep(wait or 0.0)
 
     async def _send(

@@ -28,6 +28,13 @@ class NotSentError(NoAnswerError):
     """No answer, and certainly none to come: nothing of the request has left this process."""
 
 
+class NotSentAgainError(NotSentError):
+    """What was turned away before did not go out again.
+
+    A proxy may have sent it twice then, and the answer to the other copy is unknown.
+    """
+
+
 class ThrottledError(NotSentError):
     """A request that could not have gone out in time under clientConnection.qps."""
 

@@ -398,12 +398,16 @@ _RANKS: Final = {way: number for number, way in enumerate(OF_REASONS)}
 
 OF_SURGE: Final = frozenset(("otherRevision", "otherRevisionPort", "otherRolloutRevision"))
 """Notes whose cure is that an update removes a pod first."""
+_EASED: Final = (
+    "Let this update remove a pod first: with maxSurge: 0, maxUnavailable: 1 it comes to its end"
+)
 
 
-def what_to_do(found: Explanation, remarks: Iterable[Note]) -> list[str]:
+def what_to_do(found: Explanation, remarks: Iterable[Note], *, eased: bool = False) -> list[str]:
     """Return what is most likely right first, MOST lines of it.
 
-    A remark about what this is says more than the reason of nodes alone.
+    A remark about what this is says more than the reason of nodes alone. `eased` says that the
+    update that has made the pod would come to its end if it removed a pod first.
     """
     kinds = {each.kind for each in remarks}
     cures = [cure for kind, cure in OF_NOTES.items() if kind in kinds]
@@ -419,6 +423,9 @@ def what_to_do(found: Explanation, remarks: Iterable[Note]) -> list[str]:
         told[:0] = [OF_UNKNOWN[e.field] for e in found.unknown if e.field in OF_UNKNOWN]
     else:
         told += _of_reasons(found, covered)
+    in_use = any(each.reason is Reason.CLAIM_IN_USE for each in found.refusals)
+    if eased and not in_use and kinds.isdisjoint({*OF_SURGE, "otherRevisions"}):
+        told.insert(0, _EASED)
     return list(dict.fromkeys(told))[:MOST]
 
 

@@ -142,6 +142,7 @@ _MANIFEST = msgspec.json.Decoder(WorkloadManifest)
 _FIELDS = msgspec.json.Decoder(dict[str, msgspec.Raw] | None)
 _RAWS = msgspec.json.Decoder(list[msgspec.Raw] | None)
 _LABELS = msgspec.json.Decoder(dict[str, str] | None)
+_TEXT = msgspec.json.Decoder(str | None)
 _FLAG = msgspec.json.Decoder(bool | None)
 
 
@@ -156,6 +157,11 @@ class Workload:
     def run(self) -> WorkloadSpec | None:
         """Return what a CronJob starts."""
         return None if self.spec.jobTemplate is None else self.spec.jobTemplate.spec
+
+    @property
+    def is_suspended(self) -> bool:
+        """Return whether a Job makes no pods, or a CronJob starts none that does."""
+        return bool(self.spec.suspend or (self.run is not None and self.run.suspend))
 
     @property
     def start(self) -> int:
@@ -176,6 +182,12 @@ class Workload:
     @property
     def template_labels(self) -> Mapping[str, str]:
         return decode(_LABELS, self._template.metadata.labels, "metadata.labels") or {}
+
+    @property
+    def template_node(self) -> str | None:
+        """Return the node that the template names, so that no scheduler is asked."""
+        spec = decode(_FIELDS, self._template.spec, "spec") or {}
+        return decode(_TEXT, spec.get("nodeName", NULL), "spec.nodeName") or None
 
     @property
     def has_run(self) -> bool:

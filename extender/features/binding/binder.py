@@ -9,7 +9,12 @@ import msgspec
 from extender.core.errors import ApiError, ExtenderError, ObjectError
 from extender.core.kube.calls import pod_path
 from extender.core.kube.client import ApiClient
-from extender.core.kube.failures import BrokenAnswerError, NoAnswerError, NotSentError
+from extender.core.kube.failures import (
+    BrokenAnswerError,
+    NoAnswerError,
+    NotSentAgainError,
+    NotSentError,
+)
 from extender.core.kube.limits import WITHIN
 from extender.core.model.keys import Key, name_of, namespace_of
 from extender.core.model.objects import Pod, SeenPod
@@ -37,6 +42,8 @@ class Binder:
         path, body = f"{pod_path(pod.key)}/binding", _binding(pod, node)
         try:
             await self._client.post(path, body, within=max(within - WITHIN.look, 0.0))
+        except NotSentAgainError as error:
+            return await self._look(pod, node, str(error), otherwise=BindOutcome.REFUSED)
         except NotSentError as error:
             return Bound(BindOutcome.REFUSED, str(error))
         except ApiError as error:

@@ -12,7 +12,7 @@ from extender.core.errors import ExtenderError
 from extender.core.kube.calls import pod_path
 from extender.core.kube.client import ApiClient
 from extender.core.kube.events import EventWriter
-from extender.core.kube.failures import NotSentError, StatusError
+from extender.core.kube.failures import NotSentAgainError, NotSentError, StatusError
 from extender.core.kube.flowcontrol import Flow
 from extender.core.kube.limits import WITHIN
 from extender.core.model.keys import Key, name_of, namespace_of
@@ -61,6 +61,9 @@ class ApiMover(EventWriter):
                 flow=Flow.EVICTIONS,
                 may_go=may_go,
             )
+        except NotSentAgainError as error:
+            became = await self._unless_gone(pod, Evicted.NOT_SENT, unread=Evicted.NOT_SENT)
+            return Eviction(became, str(error))
         except NotSentError as error:
             return Eviction(Evicted.NOT_SENT, str(error))
         except StatusError as error:

@@ -159,6 +159,8 @@ class Moves:
         self._clock = clock
         self._open: dict[Controller, Move] = {}
         self._past: dict[Controller, _Past] = {}
+        self._inherited: dict[Controller, float] = {}
+        """The moves that another leader began, and until when a successor may come to be ready."""
         self._pauses: dict[Controller, Pause] = {}
         self.hour: Final = LastHour(clock, per_minute)
         """The moves for preferred rules."""
@@ -294,6 +296,7 @@ class Moves:
             and move.ready_at is None
             and now - move.placed_at > REPLACED_SECONDS
         )
+        self._look_at_inherited(now)
         for owner, past in list(self._past.items()):
             self._look_back(past)
             if past.is_over(now):
@@ -301,6 +304,17 @@ class Moves:
         for owner, pause in list(self._pauses.items()):
             if now - pause.until > LONGEST_PAUSE_SECONDS:
                 del self._pauses[owner]
+
+    def _look_at_inherited(self, now: float) -> None:
+        """See whether what other leaders moved was replaced; until that is so, it is late."""
+        for owner, until in list(self._inherited.items()):
+            past = self._past.get(owner)
+            if past is None or not self._owes(owner, past):
+                del self._inherited[owner]
+            elif now >= until:
+                del self._inherited[owner]
+                self.failed.failed(owner.namespace)
+        self._late.update(owner.namespace for owner in self._inherited)
 
     def _look_at(self, owner: Controller) -> None:
         move, now = self._open.get(owner), self._clock()
@@ -429,7 +443,7 @@ class Moves:
         if move is not None:
             # It may not be sent any more; then there are as many as there were.
             owed, forgiven = move.ready - (not move.pod.status.ready), DAY
-            rests = rests if move.carried_out else max(rests, LATE_SECONDS)
+            rests = max(rests, move.rest, 0.0 if move.carried_out else LATE_SECONDS)
         return WrittenController(
             owner.namespace,
             owner.uid,
@@ -439,6 +453,7 @@ class Moves:
             owed,
             forgiven,
             [(name_of(each.key), uid, each.until - now) for uid, each in past.landed.items()],
+            move is not None or owner in self._inherited,
         )
 
     def inherit(self, written: WrittenMoves) -> None:
@@ -458,6 +473,8 @@ class Moves:
             if owner not in self._open:
                 past.owed = max(past.owed, each.owed)
                 past.forgiven_at = max(past.forgiven_at, now + min(each.forgiven, DAY))
+                if each.open:
+                    self._inherited.setdefault(owner, now + READY_SECONDS)
             for name, uid, left in each.landed[:MOST_LANDED]:
                 key = key_of(each.namespace, name)
                 past.landed.setdefault(uid, _Landed(key, now + min(left, KEPT_SECONDS), None))

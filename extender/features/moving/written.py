@@ -31,6 +31,8 @@ class WrittenController(msgspec.Struct, array_like=True, frozen=True):
     """In how many seconds that is forgotten."""
     landed: list[tuple[str, str, float]] = []
     """Name and uid of successors, and for how long it is watched yet whether each is kept."""
+    open: bool = False
+    """Whether what it is owed is a move whose end is not known yet."""
 
 
 class WrittenMoves(msgspec.Struct, frozen=True):

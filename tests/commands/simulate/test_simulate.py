@@ -106,6 +106,27 @@ def test_a_template_that_names_a_node_leaves_its_pods_that_node_alone(simulate: 
     assert code == 0
 
 
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("--drain b1", "came back to b1: spec.nodeName of its template names the node"),
+        ("--drain-each", "b1 1 0 0 1 0 default/web-5d-0 tolerates the cordon and came back"),
+        ("--lose b1", "its node affinity names b1 alone, and there is no such node"),
+        ("--drain b1 --scale deploy/web=2", "Scale deployment default/web from 1 to 2 pods: 1 pod"),
+        ("--drain b1 --restart deploy/web", "1 old deleted, 1 new placed, done by zone: b 1"),
+    ],
+)
+def test_no_scheduler_moves_the_pods_of_a_template_that_names_a_node(
+    line: str, told: str, simulate: Simulate
+) -> None:
+    made = pod("t").labels(app="web").on("b1")
+    owning = workload("Deployment", "web", made, replicas=1)
+    old = made.labels({"pod-template-hash": "5d"}).owned_by("ReplicaSet/web-5d")
+    code, said = simulate(line, owning, called("web-5d-0", old).uid("u"))
+    assert (code, told in " ".join(said.split())) == (1, True), said
+    assert "on 1 node: b1" in said or line in {"--lose b1", "--drain-each"}
+
+
 def test_an_update_that_gets_stuck(simulate: Simulate) -> None:
     assert simulate("--roll FILE", *RUNNING, manifest=DEPLOYMENT) == (1, STUCK)
 
@@ -124,6 +145,83 @@ def test_what_an_update_does_already_is_no_advice(
     owning = workload("Deployment", "web", APART, replicas=3, strategy=given)
     code, said = simulate("--lose a1 --restart deploy/web", owning, *RUNNING)
     assert (code, told in " ".join(said.split())) == (1, True), said
+
+
+@pytest.mark.parametrize(
+    ("cpu", "told"),
+    [
+        ("1500m", "To do: Let this update remove a pod first: with maxSurge: 0, maxUnavailable: 1"),
+        ("3", "To do: Ask for less"),
+    ],
+)
+def test_where_an_old_pod_has_the_room_an_update_is_to_remove_one_first(
+    cpu: str, told: str, simulate: Simulate
+) -> None:
+    made = pod("t").labels(app="web")
+    old = (
+        made.requests(cpu="1500m").labels({"pod-template-hash": "5d"}).owned_by("ReplicaSet/web-5d")
+    )
+    there = [called(f"web-5d-{each}", old).uid(f"u{each}").on(each) for each in ("a1", "a2", "b1")]
+    owning = workload("Deployment", "web", made.requests(cpu=cpu), replicas=3, strategy=SURGE)
+    code, said = simulate("--roll FILE", *there, manifest=owning)
+    assert (code, told in " ".join(said.split())) == (1, True), said
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        (
+            "-f FILE",
+            "Place 0 pods of job default/j: 0 pods placed Note: it is suspended: no pod is ",
+        ),
+        ("-f FILE --replicas 2", "Place 2 pods of job default/j: 2 pods placed by "),
+    ],
+)
+def test_a_suspended_job_has_no_pod_yet(line: str, told: str, simulate: Simulate) -> None:
+    made = workload("Job", "j", pod("t"), parallelism=2, suspend=True)
+    code, said = simulate(line, manifest=made)
+    assert (code, " ".join(said.split()).startswith(told)) == (0, True), said
+    assert ("suspended" in said) is ("--replicas" not in line)
+
+
+def test_a_suspended_cronjob_starts_no_run(simulate: Simulate) -> None:
+    spec = {"suspend": True, "jobTemplate": {"spec": {"template": {"spec": pod("t")["spec"]}}}}
+    made = {"kind": "CronJob", "metadata": {"name": "c"}, "spec": spec}
+    code, said = simulate("-f FILE", manifest=made)
+    assert (code, "it is suspended" in said) == (0, True), said
+
+
+def test_a_workload_of_another_namespace_is_pointed_to(simulate: Simulate) -> None:
+    owning = workload("Deployment", "web", APART, replicas=3)
+    owning["metadata"]["namespace"] = "shop"
+    code, said = simulate("--scale deployment/web=5", owning)
+    assert code == 2
+    assert (
+        "deployment default/web: is not in the cluster that was given, but in shop; use -n" in said
+    )
+
+
+@pytest.mark.parametrize(
+    ("key", "domains"),
+    [
+        ("zone", ["a", "b"]),
+        (ZONE, ["a", "b"]),
+        ("example.com/zone", ["rack1", "rack2"]),
+        ("rack", ["r1", "r2"]),
+    ],
+)
+def test_of_keys_that_end_alike_the_one_of_kubernetes_is_meant(
+    key: str, domains: list[str], simulate: Simulate
+) -> None:
+    """Providers, drivers and owners of clusters have labels of their own that end in zone."""
+    further = [
+        node("c1", {ZONE: "a", "example.com/zone": "rack1", "example.com/rack": "r1"}),
+        node("c2", {ZONE: "b", "example.com/zone": "rack2", "example.org/rack": "r2"}),
+    ]
+    there = called("lone", pod("t")).uid("lone").on("c1")
+    _, said = simulate(f"--lose-each {key} -o json", *further, there)
+    (step,) = json.loads(said)["steps"]
+    assert [each["name"] for each in step["trials"]] == domains
 
 
 def test_a_restart_takes_the_template_and_strategy_of_the_dump(simulate: Simulate) -> None:

@@ -12,7 +12,7 @@ from aiohttp import web
 
 from extender.core.errors import ApiError
 from extender.core.kube.client import ApiClient
-from extender.core.kube.failures import NoAnswerError
+from extender.core.kube.failures import NoAnswerError, NotSentAgainError
 from extender.core.kube.limits import RequestSeconds
 from extender.core.kube.reader import ObjectReader
 from extender.core.model.objects import SeenPod
@@ -99,6 +99,33 @@ async def test_a_binding_names_pod_uid_and_node(server: Server, binder: Binder) 
         }
     ]
     assert server.reads == 0
+
+
+@pytest.mark.parametrize(
+    ("read", "outcome"),
+    [
+        pytest.param(shows(WEB), BindOutcome.REFUSED, id="it has no node"),
+        pytest.param(shows(WEB.on("n")), BindOutcome.BOUND, id="a copy was carried out"),
+        pytest.param(shows(WEB.on("m")), BindOutcome.ELSEWHERE, id="an earlier one was"),
+        pytest.param(status(503, "Unavailable", "no"), BindOutcome.REFUSED, id="it is unknown"),
+    ],
+)
+async def test_what_was_turned_away_and_is_not_sent_again_is_looked_into(
+    server: Server,
+    binder: Binder,
+    monkeypatch: pytest.MonkeyPatch,
+    read: Answer,
+    outcome: BindOutcome,
+) -> None:
+    server.read = read
+
+    async def turned_away(*_: object, **__: object) -> bytes:
+        raise NotSentAgainError("not sent, the time for it is over")
+
+    monkeypatch.setattr(ApiClient, "post", turned_away)
+    bound = await binder.bind(model_pod(WEB), "n", WITHIN)
+    assert bound.outcome is outcome
+    assert server.reads > 0
 
 
 class ColourFacet(SizeFacet):

@@ -9,6 +9,7 @@ import pytest
 from extender.core.errors import ApiError
 from extender.core.model.objects import Pod as ModelPod
 from extender.features.moving import eviction
+from extender.features.moving.limits import CircuitBreaker, Pauses
 from extender.features.moving.moves import LATE_SECONDS
 from extender.features.moving.ports import Evicted, Eviction
 from tests.annotating import DURING, annotated
@@ -408,6 +409,29 @@ async def test_a_lead_that_lapses_between_two_looks_leaves_no_pod_behind() -> No
     rig.leader.leads = True
     await rig.after(2)
     assert rig.mover.evicted == ["late"]
+
+
+async def test_while_evictions_are_paused_nothing_is_added_up_for_each_that_asks(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Thousands of controllers ask, and pods of thousands of namespaces may be affected."""
+    rig = with_disks(max_affected=0.01)
+    for number in range(3):
+        rig.place(ON_SSD, "a", f"p{number}", owner=f"ReplicaSet/{number}")
+    rig.node("a")
+    await rig.after(2)
+    judged: list[int] = []
+
+    def judge(*_: object) -> Pauses:
+        judged.append(1)
+        return Pauses()
+
+    monkeypatch.setattr(CircuitBreaker, "judge", judge)
+    assert rig.controller.holds("default")
+    assert not judged
+    rig.controller._breaker.pauses = Pauses()
+    assert not rig.controller.holds("default")
+    assert judged
 
 
 @pytest.mark.parametrize("why", ["lead", "pause"])

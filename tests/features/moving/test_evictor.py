@@ -10,6 +10,7 @@ from aiohttp import web
 
 from extender.core.kube.client import ApiClient
 from extender.core.kube.failures import NoAnswerError
+from extender.core.kube.pacing import Timing
 from extender.core.kube.reader import ObjectReader
 from extender.core.ports import Occurrence
 from extender.core.wire.objects import PodReader
@@ -24,6 +25,10 @@ RAW = pod("victim").on("node")
 VICTIM = model_pod(RAW)
 
 
+async def at_once(_: float) -> None:
+    """Let no time pass."""
+
+
 @pytest.fixture
 def server() -> Told:
     return Told()
@@ -35,7 +40,8 @@ async def evictor(server: Told, aiohttp_server: Any) -> AsyncIterator[ApiMover]:
     app.router.add_post("/api/v1/namespaces/default/pods/victim/eviction", server.take)
     app.router.add_post("/apis/events.k8s.io/v1/namespaces/default/events", server.take)
     running = await aiohttp_server(app)
-    async with ApiClient(credentials_for(str(running.make_url("")))) as client:
+    credentials = credentials_for(str(running.make_url("")))
+    async with ApiClient(credentials, timing=Timing(sleep=at_once)) as client:
         yield ApiMover(client, ObjectReader(client, PodReader()), None)
 
 
@@ -110,6 +116,29 @@ async def test_a_budget_may_refuse_the_second_copy_of_an_eviction_that_was_carri
         evictor.objects.meanwhile = fails
     answer = await evictor.evict(VICTIM, version="17", dry_run=False, may_go=lambda: True)
     assert answer.became is became
+
+
+@pytest.mark.parametrize(
+    ("now", "became"),
+    [
+        pytest.param(RAW, Evicted.NOT_SENT, id="it is there"),
+        pytest.param(RAW.being_deleted(), Evicted.GONE, id="it is on its way out"),
+        pytest.param(None, Evicted.NOT_SENT, id="it cannot be read"),
+    ],
+)
+async def test_a_copy_may_be_carried_out_of_what_was_turned_away_and_is_not_sent_again(
+    server: Told, evictor: ApiMover, now: Pod | None, became: Evicted
+) -> None:
+    """It is not, because the watch shows by then that the pod goes."""
+    server.code, server.headers = 429, {"Retry-After": "1"}
+    evictor.objects = Objects(state_of([], [], [] if now is None else [now]))
+    if now is None:
+        evictor.objects.meanwhile = fails
+    answer = await evictor.evict(
+        VICTIM, version="17", dry_run=False, may_go=lambda: not server.bodies
+    )
+    assert answer.became is became
+    assert len(server.bodies) == 1
 
 
 @pytest.mark.parametrize(

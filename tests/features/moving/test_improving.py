@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import extender.features.moving.rules.improving
 from extender.core.cluster.counts.pod_sets import MANY_TERMS
 from extender.core.cluster.state import ClusterState
-from extender.core.verbs.nominating import Chooser
+from extender.core.verbs.nominating import Chooser, ExpectedPlacement
 from extender.core.wire.objects import PodReader
 from extender.diagnosis.verbs.sitting import BetterPlace
 from extender.features.moving.rules import leaned_on
@@ -27,7 +27,8 @@ from extender.features.moving.rules.improving import (
 )
 from extender.features.moving.sitting import sitting
 from tests import oracle
-from tests.annotating import PREFERRED
+from tests.annotating import DURING, PREFERRED
+from tests.beside import AFFINITY_ANNOTATION
 from tests.builders import (
     HOST,
     ZONE,
@@ -269,7 +270,102 @@ def test_no_preference_takes_a_pod_away_from_one_that_has_to_be_near_it(
     assert found is None or found.target in targets
 
 
-@pytest.mark.parametrize("most", ["MOST_TERMS", "MOST_LOOKED_UP"])
+TIER = selector(tier="x")
+BOTH = LEADS_TO_B.labels(tier="x")
+
+
+@pytest.mark.parametrize(
+    ("others", "targets"),
+    [
+        pytest.param(
+            [web("p2").on("a2"), pod("p3").labels(tier="x").on("a2")],
+            {"a2"},
+            id="two of which each matches one",
+        ),
+        pytest.param(
+            [web("p2").labels(tier="x").on("a2")], {"b1", "a2"}, id="another that matches both"
+        ),
+    ],
+)
+def test_company_for_a_pod_with_several_terms_matches_all_of_them(
+    others: list[Pod], targets: set[str]
+) -> None:
+    near = pod("near").affinity(term(ZONE, WEB), term(ZONE, TIER)).on("a2")
+    state = state_of(NODES, [], [BOTH.on("a1"), near, *others])
+    known = state.pods["default/p1"]
+    assert set(better_places(state, known, state.nodes.asked(NAMES), 1)) == targets
+
+
+@pytest.mark.parametrize(
+    ("place", "targets"),
+    [
+        pytest.param("a1", set(), id="on its very node"),
+        pytest.param("a2", {"a2"}, id="on another node of its zone"),
+        pytest.param("b1", {"a2", "b1"}, id="in another zone"),
+    ],
+)
+def test_each_key_of_a_pod_with_several_terms_needs_company_that_matches_all(
+    place: str, targets: set[str]
+) -> None:
+    near = pod("near").affinity(term(HOST, WEB), term(ZONE, TIER)).on(place)
+    half = [web("p2").on("a1"), pod("p3").labels(tier="x").on("a2")]
+    state = state_of(NODES, [], [BOTH.on("a1"), near, *half])
+    known = state.pods["default/p1"]
+    assert set(better_places(state, known, state.nodes.asked(NAMES), 1)) == targets
+
+
+def test_a_pod_that_matches_one_of_several_terms_is_no_company_and_may_go() -> None:
+    near = pod("near").affinity(term(ZONE, WEB), term(ZONE, TIER)).on("a2")
+    state = state_of(NODES, [], [LEADS_TO_B.on("a1"), near])
+    known = state.pods["default/p1"]
+    assert set(better_places(state, known, state.nodes.asked(NAMES), 1)) == {"b1", "a2"}
+
+
+def test_what_is_about_to_be_evicted_is_no_company() -> None:
+    """No watch has shown it yet."""
+    state = state_of(NODES, [], [LEADS_TO_B.on("a1"), NEAR_WEB.on("a2"), web("p2").on("a2")])
+    known, other = state.pods["default/p1"], state.pods["default/p2"]
+    chooser = Chooser(state, AFFINITY)
+
+    def found() -> str | None:
+        move = improvement(state, chooser, known, 1, [ExpectedPlacement(other, "c1")])
+        return None if move is None else move.target
+
+    assert found() == "a2"
+    state.upsert_pod(other.with_status(deleting=True))
+    assert found() == "a2", "it goes once"
+    state.upsert_pod(model_pod(web("p3").on("a1")))
+    assert found() in {"a2", "b1"}
+    state.remove_pod(other.key, other.uid)
+    assert found() in {"a2", "b1"}, "it has gone, and takes no other along"
+
+
+def test_what_is_marked_to_be_preempted_is_no_company() -> None:
+    state = state_of(NODES, [], [LEADS_TO_B.on("a1"), NEAR_WEB.on("a2"), web("p2").on("a2")])
+    known, other = state.pods["default/p1"], state.pods["default/p2"]
+    asked = state.nodes.asked(NAMES)
+    assert set(better_places(state, known, asked, 1)) == {"b1", "a2"}
+    state.upsert_pod(other.with_status(victim_of="preemptor"))
+    assert set(better_places(state, known, asked, 1)) == {"a2"}
+    state.upsert_pod(other.with_status(victim_of="preemptor", deleting=True))
+    state.upsert_pod(model_pod(web("p3").on("a1")))
+    assert set(better_places(state, known, asked, 1)) == {"b1", "a2"}
+
+
+@pytest.mark.parametrize("space", ["default", "other"])
+def test_a_rule_that_was_edited_after_its_owner_was_placed_keeps_company(space: str) -> None:
+    """For other purposes it is nothing to others; it holds for its owner as it runs."""
+    near = pod("near", space).labels(app="near").on("a2")
+    rule = {"podAffinity": {DURING: [term(ZONE, WEB, namespaces=["default"])]}}
+    edited = near.annotated(AFFINITY_ANNOTATION, json.dumps(rule))
+    state = state_of(NODES, [], [LEADS_TO_B.on("a1"), near])
+    known, asked = state.pods["default/p1"], state.nodes.asked(NAMES)
+    assert set(better_places(state, known, asked, 1)) == {"b1", "a2"}
+    state.upsert_pod(model_pod(edited))
+    assert set(better_places(state, known, asked, 1)) == {"a2"}
+
+
+@pytest.mark.parametrize("most", ["MOST_TERMS", "MOST_CLASSES", "MOST_OWNERS", "MOST_LOOKED_UP"])
 def test_a_pod_that_very_many_have_to_be_near_stays_in_its_domain(
     most: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

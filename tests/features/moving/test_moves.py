@@ -10,6 +10,7 @@ from random import Random
 import pytest
 
 from extender.core.cluster.state import ClusterState
+from extender.core.controllers.rates import WINDOW_SECONDS
 from extender.core.kube.failures import NoAnswerError
 from extender.core.model.objects import Pod
 from extender.core.ports import Remark
@@ -37,6 +38,7 @@ from extender.features.moving.written import (
 )
 from tests.builders import HOST, ZONE, model_node, node, selector, term
 from tests.clock import Clock
+from tests.features.moving import moving
 from tests.features.moving.booked import books_over
 from tests.features.moving.moving import GRACE, SETTLE, App, Cluster
 
@@ -449,6 +451,48 @@ async def test_restarts_do_not_begin_a_new_hour() -> None:
         await it.after(420)
         it.start()
     assert len(it.moved) <= 3
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_restarts_do_not_forget_moves_that_may_turn_out_to_have_failed(kind: str) -> None:
+    """Each begins before it is known of the last pods that they are not replaced."""
+    it = cluster(kind, hosts=4, per_minute=6)
+    for number in range(40):
+        misplaced(it, kind, f"app{number}", 2, space=f"space{number}", makes=False)
+    await it.after(REPLACED_SECONDS - 10)
+    for _ in range(6):
+        it.start()
+        await it.after(WINDOW_SECONDS + REPLACED_SECONDS - 20)
+    assert 3 <= len(it.moved) <= 14
+
+
+async def test_a_move_of_another_leader_that_is_not_made_good_has_failed() -> None:
+    it = cluster("required")
+    apps = [misplaced(it, "required", name, 2, makes=False) for name in ("one", "two", "three")]
+    await it.after(GRACE + 10)
+    assert len(it.moved) == 3
+    it.start()
+    await it.after(READY_SECONDS + 5)
+    assert it.turns.moves.failed.stopped == (False, frozenset({"default"}))
+    it.start()
+    for app in apps:
+        app.makes = True
+    await it.after(HOUR)
+    assert len(it.moved) == 6
+
+
+async def test_a_restart_while_a_move_is_open_does_not_end_its_rest(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(moving, "REST", 900.0)
+    it = cluster("preferred")
+    misplaced(it, "preferred", starts=lambda _: 30.0)
+    await it.after(SETTLE + 5)
+    it.start()
+    await it.after(880)
+    assert len(it.moved) == 1
+    await it.after(120)
+    assert len(it.moved) == 2
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -436,6 +436,22 @@ async def test_whose_scores_a_move_changes_waits_for_it() -> None:
     assert len(rig.mover.evicted) == 1
 
 
+async def test_of_two_pods_that_another_has_to_be_near_one_stays() -> None:
+    """The watch has not shown that the first one goes when it is the turn of the second."""
+    rig = with_zones()
+    spaces = ["one", "two"]
+    for space in spaces:
+        cache = pod("cache", space).labels(app="web", role="cache").avoids(100, term(ZONE, WEB))
+        rig.put(cache.owned_by(f"ReplicaSet/{space}").on("a0").ready())
+        rig.put(pod("web", space).labels(app="web").on("a1"))
+        rig.put(pod("more", space).owned_by(f"ReplicaSet/{space}").on("b0").ready())
+    near = term(ZONE, selector(role="cache"), namespaces=spaces)
+    rig.put(pod("near", "shop").affinity(near).on("a2"))
+    rig.mover.answer = lambda _: Eviction(Evicted.GONE, "or going")
+    await rig.after(SETTLE + 20)
+    assert len(rig.mover.tried) == 1
+
+
 async def test_without_the_lead_nobody_is_moved_and_with_it_all_waiting_begins_anew() -> None:
     rig = with_zones()
     rig.leader.leads = False

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Generator, Iterator, Sequence
-from dataclasses import replace
 from itertools import count, islice
 from typing import Final
 
@@ -12,22 +11,25 @@ from msgspec import structs
 from affinityctl.commands.simulate.whatif.outcome import After, Blocked, Looks, Removal, Step, ended
 from affinityctl.commands.simulate.whatif.preflight import Preflight
 from affinityctl.commands.simulate.whatif.scheduling import Scheduler
-from affinityctl.commands.simulate.whatif.successors import belongs_to_node, is_drained, is_lost
+from affinityctl.commands.simulate.whatif.successors import (
+    belongs_to_node,
+    is_drained,
+    is_lost,
+    kept_to,
+)
 from affinityctl.scheduler.volumes.ledger import ledger_of
 from extender.core.cluster.state import ClusterState
 from extender.core.model.keys import Key
 from extender.core.model.labels import HOSTNAME
 from extender.core.model.node_resources import CORDONED, Allocatable, Taint
-from extender.core.model.node_selection import NO_NODE_SELECTION, NodeRule, NodeTerm
 from extender.core.model.objects import Node, Pod
 from extender.core.model.wording import plural, some
 from extender.diagnosis.verbs.node_room import is_lasting
 
 UNREACHABLE: Final = Taint("node.kubernetes.io/unreachable", "", "NoSchedule")
-_BACK: Final = (
-    f"it tolerates the taint of the cordon, {CORDONED.key}; kubectl drain ends, and the node is "
-    "not empty"
-)
+_ENDS: Final = "kubectl drain ends, and the node is not empty"
+_BACK: Final = f"it tolerates the taint of the cordon, {CORDONED.key}; {_ENDS}"
+_NAMED: Final = f"spec.nodeName of its template names the node, cordoned or not; {_ENDS}"
 
 
 def drain(
@@ -62,7 +64,10 @@ def drain(
     step.blocked = [Blocked(pod.key, str(pod.node), *why) for pod, why in found if why is not None]
     evicted = (state.pods.get(each.pod) for each in step.removed)
     there = [pod for pod in evicted if pod is not None and pod.node in names]
-    step.blocked += [Blocked(pod.key, str(pod.node), (), _BACK) for pod in there]
+    step.blocked += [
+        Blocked(pod.key, str(pod.node), (), _NAMED if scheduler.known(pod).node else _BACK)
+        for pod in there
+    ]
     return ended(scheduler, step, since, [each.pod for each in step.removed])
 
 
@@ -161,14 +166,6 @@ def only_on(pod: Pod, node: str) -> Pod:
     return structs.replace(kept_to(pod, node), key=key, uid=key)
 
 
-def kept_to(pod: Pod, node: str) -> Pod:
-    """Return a pod that waits and may go to one node alone."""
-    named = frozenset((node,))
-    rule = NodeRule.required([NodeTerm(names=named)])
-    affinity = replace(pod.node_selection or NO_NODE_SELECTION, required=rule, named=named)
-    return structs.replace(pod, node=None, node_selection=affinity)
-
-
 def node_of_daemon(pod: Pod) -> str | None:
     """Return the node that a pod is on or is made for; None where nothing says which."""
     asks = pod.node_selection
@@ -206,12 +203,17 @@ def _titled(what: str, names: Sequence[str]) -> str:
 
 
 def domains(state: ClusterState, key: str) -> dict[str, list[str]]:
-    """Return the nodes of each topology domain of a key, which may be its last part: zone."""
+    """Return the nodes of each topology domain of a key, which may be its last part: zone.
+
+    Of several keys that end so, the one of Kubernetes is meant: drivers and owners of clusters have
+    zones of their own.
+    """
+    every = {label for name in state.nodes for label in state.nodes.labels(name)}
+    meant = every & {key} or every & {f"topology.kubernetes.io/{key}"}
+    keys = meant or {each for each in every if each.rpartition("/")[2] == key}
     found: dict[str, list[str]] = {}
     for name in sorted(state.nodes):
         labels = state.nodes.labels(name)
-        for value in {
-            labels[label] for label in labels if key in {label, label.rpartition("/")[2]}
-        }:
+        for value in {labels[label] for label in keys & labels.keys()}:
             found.setdefault(value, []).append(name)
     return dict(sorted(found.items()))

@@ -41,6 +41,8 @@ class PendingPods:
     """Their StatefulSet makes them once this pod is ready; None if they are there."""
     removed_first: bool = False
     """Their update removes pods before it creates some already."""
+    eased: bool = False
+    """Their update would come to its end if it did."""
 
     @property
     def nearest(self) -> list[NearMiss]:
@@ -64,7 +66,8 @@ class PendingPods:
         if self.explanation is None:
             return []
         moot = OF_SURGE if self.removed_first else ()
-        return what_to_do(self.explanation, [each for each in remarks if each.kind not in moot])
+        told = [each for each in remarks if each.kind not in moot]
+        return what_to_do(self.explanation, told, eased=self.eased)
 
     def _of_replicas(self, miss: NearMiss) -> bool:
         if self.explanation is None or (workload := self.explanation.pod.workload) is None:
@@ -97,14 +100,15 @@ def pending(
     )
     updates = [each.update for each in steps if each.update is not None]
     without_surge = {key for each in updates if not each.surges for key in each.waits}
+    eased = {key for each in updates if each.eased for key in each.waits}
     found = []
     for number, ((had_waited, until, _), alike) in enumerate(ordered):
         keys, explanation = [pod.key for pod in alike], None
         if until is None and number < MOST_EXPLAINED:
             explanation = explain(state, alike[0], profile)
         limit = None if explanation is None else bottleneck(explanation)
-        first = keys[0] in without_surge
-        found.append(PendingPods(keys, explanation, limit, had_waited, until, first))
+        of_update = keys[0] in without_surge, keys[0] in eased
+        found.append(PendingPods(keys, explanation, limit, had_waited, until, *of_update))
     return found
 
 
@@ -179,6 +183,8 @@ class Update:
     """Old pods that stay until these run."""
     surges: bool = True
     """New pods may come before old ones go."""
+    eased: bool = False
+    """It would come to its end if old pods went first."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import count, islice
 from typing import Final, TypeAlias
 
-from affinityctl.commands.simulate.whatif.nodes import kept_to, node_of_daemon, only_on
+from affinityctl.commands.simulate.whatif.nodes import node_of_daemon, only_on
 from affinityctl.commands.simulate.whatif.outcome import Looks, Step, ended, pending
 from affinityctl.commands.simulate.whatif.scheduling import Mark, Scheduler
+from affinityctl.commands.simulate.whatif.successors import kept_to
 from extender.core.model.objects import Pod
 from extender.core.model.wording import plural
 from extender.core.model.workload import DAEMON_SET, Identity

@@ -134,7 +134,24 @@ def roll(scheduler: Scheduler, version: Version, old: Sequence[Pod]) -> Looks:
         yield from _take(now, update, gone, new)
     step.removed = [each for turn in update.steps for each in turn.removed]
     _judge(now, update)
+    if version.kind == "Deployment" and update.surges and update.waits and update.kept:
+        update.eased = yield from _is_eased(now)
     return ended(scheduler, step, since, [pod.key for pod in now.new])
+
+
+def _is_eased(now: _State) -> Generator[None, None, bool]:
+    """Return whether a Deployment's update would come to its end if pods went first from here."""
+    scheduler = now.scheduler
+    uncertain = {*scheduler.uncertain}
+    beyond = {field: dict(pods) for field, pods in scheduler.beyond.items()}
+    with scheduler.trial(()):
+        limits = replace(now.rollout, surge=0, unavailable=1)
+        rest = replace(now, rollout=limits, old=[*now.old], new=[*now.new])
+        for gone, new in _deployment(rest):
+            yield from _take(rest, Update(), gone, new)
+        eased = not (rest.old or rest.waiting)
+    scheduler.uncertain, scheduler.beyond = uncertain, beyond
+    return eased
 
 
 def _turns(now: _State, kind: str) -> Iterator[_Turn]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
 from msgspec import structs
@@ -11,6 +11,8 @@ from msgspec import structs
 from affinityctl.reading.rollouts import MOST_DIGITS
 from extender.core.model.keys import Key, key_of
 from extender.core.model.labels import WRITTEN_AT_BIND
+from extender.core.model.node_resources import Toleration
+from extender.core.model.node_selection import NO_NODE_SELECTION, NodeRule, NodeTerm
 from extender.core.model.objects import Pod, PodClass
 from extender.core.model.workload import DAEMON_SET, STATEFUL_SET, STATIC, Identity
 
@@ -33,6 +35,8 @@ class KnownWorkload:
     """Of a StatefulSet: it makes a pod once those of lower ordinals are ready (OrderedReady)."""
     keeps_claims: bool = True
     """Of a StatefulSet: the claims of pods that go as it is scaled down stay (whenScaled)."""
+    node: str | None = None
+    """The node that its template names (spec.nodeName), whatever a scheduler would say."""
     tries_again: bool = True
     """Of a Job: it makes a pod in place of the next that is evicted or lost (backoffLimit)."""
 
@@ -80,7 +84,23 @@ def successor(pod: Pod, workload: KnownWorkload = UNKNOWN) -> Pod | None:
             return None
     elif pod.status.deleting:
         return None
-    return structs.replace(as_made(pod, workload.labels), uid=f"{pod.uid}'")
+    return structs.replace(made_by(workload, pod), uid=f"{pod.uid}'")
+
+
+def made_by(workload: KnownWorkload, pod: Pod) -> Pod:
+    """Return a pod as its workload made it."""
+    made = as_made(pod, workload.labels)
+    return made if workload.node is None else named_to(made, workload.node)
+
+
+_UNASKED: Final = Toleration("", None, "NoSchedule")
+
+
+def named_to(pod: Pod, node: str) -> Pod:
+    """Return a pod whose spec.nodeName passes the scheduler by: the kubelet minds no NoSchedule."""
+    asks = pod.spec.requirements
+    asks = replace(asks, tolerations=(*asks.tolerations, _UNASKED))
+    return structs.replace(kept_to(pod, node), spec=structs.replace(pod.spec, requirements=asks))
 
 
 def ordinal(pod: Pod) -> int:
@@ -128,3 +148,11 @@ def awaited(pod: Pod, known: KnownWorkload, pods: Mapping[str, Pod]) -> Key | No
     there = (pods.get(key) for key in lower)
     unready = (each for each in there if each and (each.status.deleting or not each.status.ready))
     return next((each.key for each in unready), None)
+
+
+def kept_to(pod: Pod, node: str) -> Pod:
+    """Return a pod that waits and may go to one node alone."""
+    named = frozenset((node,))
+    rule = NodeRule.required([NodeTerm(names=named)])
+    affinity = replace(pod.node_selection or NO_NODE_SELECTION, required=rule, named=named)
+    return structs.replace(pod, node=None, node_selection=affinity)

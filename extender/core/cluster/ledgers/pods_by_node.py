@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from itertools import chain
 from typing import Final
 
 from extender.core.model.objects import Pod
@@ -37,6 +38,11 @@ class PodsByNode:
     def victims_of(self, preemptor: str) -> Sequence[Pod]:
         """Return the pods that are marked to go for a preemptor, by its uid."""
         return self._victims.get(preemptor, ())
+
+    @property
+    def victims(self) -> Iterator[Pod]:
+        """Yield the pods that are marked to go for any preemptor."""
+        return chain.from_iterable(self._victims.values())
 
     def add(self, pod: Pod) -> None:
         if pod.node is None:

@@ -121,6 +121,29 @@ def test_pods_that_are_being_deleted_are_gone_before_recreated_ones_come() -> No
     assert all(pod.node for pod in scheduler.state.pods.values())
 
 
+@pytest.mark.parametrize(
+    ("room", "asks", "eased"),
+    [
+        pytest.param({"pods": "1"}, "100m", True, id="an old pod leaves its place"),
+        pytest.param({"cpu": "150m"}, "100m", True, id="and its cpu"),
+        pytest.param({"cpu": "150m"}, "200m", False, id="which is too little"),
+        pytest.param({"pods": "2"}, "100m", False, id="nothing is stuck"),
+    ],
+)
+def test_it_is_known_whether_it_would_help_if_an_old_pod_went_first(
+    room: dict[str, str], asks: str, eased: bool
+) -> None:
+    old = replicas(template(apart=False), ["n0", "n1", "n2"])
+    scheduler = scheduler_of(nodes(3, ROOM | room), [], old)
+    made = pod("t").labels(app="web").requests(cpu=asks)
+    update = updated(scheduler, "Deployment", made, replicas=3, strategy=SURGE)
+    assert update.eased is eased
+    if update.stuck is not None:
+        assert update.kept == ["default/web-0", "default/web-1", "default/web-2"]
+        assert {pod.node for pod in scheduler.state.pods.values()} == {"n0", "n1", "n2", None}
+        assert [pod.key for pod in scheduler.waiting] == ["default/web-new-1"]
+
+
 def test_it_says_who_waits_for_whom() -> None:
     scheduler = scheduler_of(nodes(3), [], replicas(template(), ["n0", "n1", "n2"]))
     update = updated(scheduler, "Deployment", template(), replicas=3, strategy=SURGE)
