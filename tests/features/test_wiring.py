@@ -91,8 +91,8 @@ def _parts(it: object) -> Iterator[tuple[str, object]]:
     elif isinstance(it, MethodType):
         yield "self", it.__self__
     elif type(it).__module__.startswith(("extender", "functools")):
-        slots = (name for each in type(it).__mro__ for name in getattr(each, "__slots__", ()))
-        named = {name: getattr(it, name, None) for name in slots if isinstance(name, str)}
+        slots = {name for each in type(it).__mro__ for name in getattr(each, "__slots__", ())}
+        named = {name: getattr(it, name, None) for name in slots - {"__weakref__"}}
         yield from {**named, **getattr(it, "__dict__", {})}.items()
 
 
