@@ -12,6 +12,7 @@ from extender import __version__
 ROOT = Path(__file__).parents[2]
 OF_WHEELS = __version__.replace("-rc.", "rc")
 """The version as Python writes it."""
+PROGRAM_WHEEL = f"affinity_extender-{OF_WHEELS}-py3-none-any.whl"
 SCHEDULER_CONFIG = ROOT / "scheduler-config"
 MANIFESTS = ROOT / "manifests"
 OVERLAYS = MANIFESTS / "overlays"

@@ -17,7 +17,7 @@ import aiohttp
 import pytest
 
 from tests.deploy.kustomize import render
-from tests.deploy.places import ROOT, SERVICE, SIDECARS
+from tests.deploy.places import PROGRAM_WHEEL, ROOT, SERVICE, SIDECARS
 from tests.deploy.test_install_page import PAGE, make_certificates
 from tests.deploy.test_wheel import built, install
 from tests.e2e.api import Api
@@ -79,10 +79,14 @@ async def api(cluster: ControlPlane) -> AsyncIterator[Api]:
 
 
 @pytest.fixture(scope="module")
-def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Install the wheel and the packages that are pinned; return the folder of its programs."""
-    home = tmp_path_factory.mktemp("programs")
-    found = install(home, [built(ROOT, tmp_path_factory.mktemp("wheel"))])
+def programs(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Install the wheel and the packages that are pinned; return the folder of its programs.
+
+    It is that of a release, if one is named.
+    """
+    home, dist = tmp_path_factory.mktemp("programs"), request.config.getoption("--release-in")
+    wheel = built(ROOT, tmp_path_factory.mktemp("wheel")) if dist is None else dist / PROGRAM_WHEEL
+    found = install(home, [wheel.resolve()])
     try:
         install_pinned(home, ROOT / "requirements.txt")
     except MissingToolError as error:

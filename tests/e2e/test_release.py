@@ -16,7 +16,7 @@ import yaml
 from extender import __version__
 from release.chart import CHART, ICON, package
 from release.provenance import NAME
-from tests.deploy.places import OF_WHEELS, ROOT
+from tests.deploy.places import OF_WHEELS, PROGRAM_WHEEL, ROOT
 from tests.deploy.sandbox import contained
 from tests.deploy.test_wheel import built, install, said
 from tests.e2e.images import PINNED, unpacked
@@ -33,7 +33,6 @@ ARCHIVE = f"kubectl-affinity-linux-{ARCHITECTURES.get(platform.machine())}.tar.g
 HERE = f"cp3{sys.version_info[1]}"
 WAITS = ("explain", "db-3", "-n", "data", "--cluster")
 SAYS = "data/db-3 fits on no node\n"
-PROGRAM_WHEEL = f"affinity_extender-{OF_WHEELS}-py3-none-any.whl"
 WHEELS = {PROGRAM_WHEEL: ROOT, f"clusterload-{OF_WHEELS}-py3-none-any.whl": ROOT / "clusterload"}
 
 
