@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 KEPT = Path(__file__).parent.parent / "conformance" / "mismatches" / "verdicts"
 """Where a case stays that was judged differently, to be asked in each run from then on."""
-FEWEST = 3_000
+FEWEST = 2_000
 """Pods of a run, whatever is asked for."""
 
 
