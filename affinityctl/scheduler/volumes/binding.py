@@ -25,7 +25,7 @@ from affinityctl.scheduler.volumes.objects import (
 from extender.core.cluster.state import ClusterState
 from extender.core.model.keys import Key, name_of
 from extender.core.model.labels import HOSTNAME as HOST_LABEL
-from extender.core.model.labels import Operator, Requirement
+from extender.core.model.labels import SUCCESSORS, Operator, Requirement
 from extender.core.model.objects import Pod
 from extender.core.model.verdict import (
     VOLUME_BINDING,
@@ -39,8 +39,7 @@ from extender.core.verbs.rules import HOSTNAME
 ZONE: Final = "topology.kubernetes.io/zone"
 REGION: Final = "topology.kubernetes.io/region"
 NEWER: Final[Mapping[str, str]] = {
-    "failure-domain.beta.kubernetes.io/zone": ZONE,
-    "failure-domain.beta.kubernetes.io/region": REGION,
+    **{old: new for old, new in SUCCESSORS.items() if new in {ZONE, REGION}},
     ZONE: ZONE,
     REGION: REGION,
 }

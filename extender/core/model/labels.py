@@ -14,6 +14,7 @@ Labels: TypeAlias = Mapping[str, str]
 NO_LABELS: Labels = {}
 
 HOSTNAME: Final = "kubernetes.io/hostname"
+"""The topology key whose domains are single nodes."""
 SUCCESSORS: Final[Mapping[str, str]] = {
     "failure-domain.beta.kubernetes.io/zone": "topology.kubernetes.io/zone",
     "failure-domain.beta.kubernetes.io/region": "topology.kubernetes.io/region",
@@ -23,7 +24,6 @@ SUCCESSORS: Final[Mapping[str, str]] = {
     "node-role.kubernetes.io/master": "node-role.kubernetes.io/control-plane",
 }
 """Labels, and one taint, that new nodes do not have any more, and what took their place."""
-"""The topology key whose domains are single nodes."""
 
 ZONE: Final = "topology.kubernetes.io/zone"
 WRITTEN_AT_BIND: Final = (ZONE, "topology.kubernetes.io/region")

@@ -93,8 +93,8 @@ def explanation_of(state: ClusterState, question: Question) -> Explanation:
     found.groups = _grouped(found.refusals)
     found.indeterminate = indeterminate(state, pod, plugins)
     schedulers = {*question.left, *question.known}
-    found.unknown = unknown(state, pod, question.plugins, schedulers)
     found.held = holding(state, asked, schedulers)
+    found.unknown = unknown(state, pod, question.plugins, found.held, schedulers)
     return found
 
 

@@ -6,7 +6,7 @@ contradict each other. What is not modelled is among them: it refuses nothing, a
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Final
 
@@ -199,12 +199,16 @@ def _places(state: ClusterState, scheduler: str) -> bool:
 
 
 def unknown(
-    state: ClusterState, pod: Pod, plugins: Plugins, known: Collection[str] = ()
+    state: ClusterState,
+    pod: Pod,
+    plugins: Plugins,
+    held: Sequence[Unknown],
+    known: Collection[str] = (),
 ) -> list[Unknown]:
-    """Return what may refuse nodes and is not looked at; `known` as for `holding`."""
+    """Return what may refuse nodes and is not looked at; `held` is what `holding` says of it."""
     found = [each for plugin in plugins for each in plugin.unknown(state, pod)]
-    name = pod.spec.requirements.scheduler
-    if pod.node is None and _is_other(pod, known) and _places(state, name):
-        named = bounded(name, MOST_BYTES)
+    is_held = any(each.field == OTHER_SCHEDULER for each in held)
+    if pod.node is None and _is_other(pod, known) and not is_held:
+        named = bounded(pod.spec.requirements.scheduler, MOST_BYTES)
         found.append(Unknown(OTHER_SCHEDULER, f"scheduler '{named}' may have other rules"))
     return found

@@ -560,17 +560,14 @@ def _spread(state: ClusterState, explanation: Explanation) -> Iterator[Note]:
 
 def _spread_over_revisions(state: ClusterState, explanation: Explanation) -> Iterator[Note]:
     """Remark on pods of an older revision without which a spread constraint would allow nodes."""
-    skewed = [each for each in explanation.refusals if isinstance(each.rule, SkewRule)]
-    told: set[Rule] = set()
-    for each in skewed:
-        rule = each.rule
-        if not isinstance(rule, SkewRule) or rule in told:
-            continue
-        told.add(rule)
+    skewed: dict[SkewRule, set[str | None]] = {}
+    for each in explanation.refusals:
+        if isinstance(each.rule, SkewRule):
+            skewed.setdefault(each.rule, set()).add(each.domain)
+    for rule, domains in skewed.items():
         on = islice(chain.from_iterable(map(state.pods_on, rule.count.eligible)), _MOST_PODS)
         older = [pod for pod in on if _is_other_revision(pod, explanation.pod)]
-        refused = {one.domain for one in skewed if one.rule is rule} - {None}
-        if older and rule.allowed_without(older) & refused:
+        if older and rule.allowed_without(older) & (domains - {None}):
             yield Note(
                 "countsOtherRevision",
                 f"{rule.what} counts the pods of the older revision as well ({_hash_key(older[0])})"

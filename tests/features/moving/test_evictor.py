@@ -78,6 +78,14 @@ def fails() -> None:
     raise NoAnswerError("lost")
 
 
+def shown(now: Pod | None) -> Objects:
+    """Return what an API server shows of a pod, or of None that does not answer."""
+    found = Objects(state_of([], [], [] if now is None else [now]))
+    if now is None:
+        found.meanwhile = fails
+    return found
+
+
 @pytest.mark.parametrize(
     ("now", "became"),
     [
@@ -91,9 +99,7 @@ async def test_what_conflicts_may_be_this_very_eviction_sent_twice(
     server: Told, evictor: ApiMover, now: Pod | None, became: Evicted
 ) -> None:
     server.code = 409
-    evictor.objects = Objects(state_of([], [], [] if now is None else [now]))
-    if now is None:
-        evictor.objects.meanwhile = fails
+    evictor.objects = shown(now)
     answer = await evictor.evict(VICTIM, version="17", dry_run=False, may_go=lambda: True)
     assert answer.became is became
 
@@ -111,9 +117,7 @@ async def test_a_budget_may_refuse_the_second_copy_of_an_eviction_that_was_carri
     server: Told, evictor: ApiMover, now: Pod | None, became: Evicted
 ) -> None:
     server.code = 429
-    evictor.objects = Objects(state_of([], [], [] if now is None else [now]))
-    if now is None:
-        evictor.objects.meanwhile = fails
+    evictor.objects = shown(now)
     answer = await evictor.evict(VICTIM, version="17", dry_run=False, may_go=lambda: True)
     assert answer.became is became
 
@@ -131,9 +135,7 @@ async def test_a_copy_may_be_carried_out_of_what_was_turned_away_and_is_not_sent
 ) -> None:
     """It is not, because the watch shows by then that the pod goes."""
     server.code, server.headers = 429, {"Retry-After": "1"}
-    evictor.objects = Objects(state_of([], [], [] if now is None else [now]))
-    if now is None:
-        evictor.objects.meanwhile = fails
+    evictor.objects = shown(now)
     answer = await evictor.evict(
         VICTIM, version="17", dry_run=False, may_go=lambda: not server.bodies
     )

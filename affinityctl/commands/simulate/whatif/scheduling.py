@@ -341,11 +341,9 @@ class Scheduler:
         self._touch(pod.key)
         del self._waiting[pod.key]
         profile = self.profile
-        unsure = (
-            *unknown(self.state, pod, profile.of(pod).filters, profile.known),
-            *holding(self.state, pod, profile.known),
-        )
-        doubts = [each.field for each in unsure]
+        left = holding(self.state, pod, profile.known)
+        unsure = unknown(self.state, pod, profile.of(pod).filters, left, profile.known)
+        doubts = [each.field for each in (*unsure, *left)]
         if self.is_as_found and pod.status.said is not None:
             doubts.append(SAID)
         if doubts:
